@@ -33,6 +33,8 @@ class Panics:
     world: World
     in_apply: bool
     seconds: float
+    due: float = 0.0
+    """When the last panic is due that was seen to come."""
 
     def applied(self, text: str) -> None:
         """A file is being applied."""
@@ -41,11 +43,13 @@ class Panics:
         if self.in_apply:
             self.world.after_in_boot(self.seconds, self._panic)
         elif self.world.systemd.kubelet_runs:  # READY does not come again
+            self.due = self.world.now + RELOAD_SECONDS + self.seconds
             self.world.after_in_boot(RELOAD_SECONDS, self.ready)
 
     def ready(self) -> None:
         """The node is READY, or works with the file again; the marker is a copy of its file."""
         if not self.in_apply:
+            self.due = self.world.now + self.seconds
             self.world.after_in_boot(self.seconds, self._panic_where_in_force)
 
     @property
@@ -55,8 +59,13 @@ class Panics:
         return not self.world.disk.torn and json.dumps(MARK)[1:-1].encode() not in good
 
     @property
+    def is_coming(self) -> bool:
+        """Whether the kernel is going to panic. A full disk may take the marker of the file when that time is over."""
+        return self.is_in_force and self.world.now <= self.due
+
+    @property
     def is_in_force(self) -> bool:
-        """Whether the kernel is going to panic: the file is applied, and the link that it names is there."""
+        """Whether the file is applied with which it panics, and the link that it names is there."""
         applied = self.world.disk.content.get(APPLIED, b"").startswith(MARK.encode())
         return not self.in_apply and applied and "eth0" in self.world.kernel.links and self.leads_back
 

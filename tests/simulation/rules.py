@@ -116,7 +116,9 @@ class Rules:
         if not world.manager.running or world.manager.hung or not world.bus_up or world.bus_stalled:
             return False
         # Nothing says which addresses there are, or what the network was before an apply that was interrupted.
-        if world.kernel_silent or world.disk.unreadable & WAYS_BACK or self.went_on_without_a_record():
+        if world.kernel_silent or world.disk.closed or world.disk.unreadable & WAYS_BACK:
+            return False
+        if self.went_on_without_a_record():
             return False
         # An administrator's own network, which was made and verified, is what the node is to have.
         applied = world.disk.content.get(APPLIED, b"")

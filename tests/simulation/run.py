@@ -268,7 +268,7 @@ class Run:
                 problems = [problem.cause for _, problem in status.problems]
                 world.rules.blame("P3", f"degraded in a fair world: {problems}")
             return
-        if world.panics and world.panics.is_in_force:
+        if world.panics and world.panics.is_coming:
             return
         if not self.second_run:
             self.calls = world.points.copy()

@@ -152,6 +152,18 @@ def test_without_another_good_file_ready_ends_the_count(good: bytes | str | None
     assert rig.written_by_reboots() == []
 
 
+def test_a_boot_that_is_counted_after_ready_is_not_lost() -> None:
+    """The disk was full when the boot began with the file, and took that after READY."""
+    rig = Rig()
+    del rig.files.content[str(GOOD)]
+    counted = rig.files.content.pop(str(NEW_FILE))
+    rig.after(0)
+    rig.files.content[str(NEW_FILE)] = counted
+    rig.after(1)
+    assert rig.counted == NewFile(FILE.digest, ready=True)
+    assert rig.written_by_reboots() == []
+
+
 def test_a_node_that_is_rebooted_right_after_ready_has_lost_no_boot() -> None:
     """It stops nodenetd. A stop before READY may be the work of a person who gave up waiting."""
     rig = Rig()
@@ -251,11 +263,13 @@ def test_the_minute_begins_again_when_the_uplink_was_lost(lost: BootStatus) -> N
 
 
 def test_a_marker_of_another_program_is_not_kept() -> None:
-    """It is not known what was applied."""
+    """It is not known what was applied, until a full disk takes the marker of the file."""
     rig = Rig()
     rig.files.content[APPLIED] = b"a: 2\n"
     rig.after(0)
     assert (rig.after(SECONDS), rig.kept) == (None, False)
+    rig.files.content[APPLIED] = b"a: 1\n"
+    assert (rig.after(1), rig.kept) == (None, True)
 
 
 def test_a_disk_that_takes_nothing_is_tried_again() -> None:

@@ -162,6 +162,21 @@ async def test_a_network_manager_that_refuses_is_asked_for_a_minute() -> None:
     assert rig.keeps
 
 
+async def test_a_network_manager_that_is_away_has_refused_nothing() -> None:
+    """The bus was away for minutes: the file was applied to the remains of its own apply, and kept."""
+    rig = Rig()
+    await rig.interrupted()
+    rig.profiles.broken = Unavailable("the system bus cannot be reached")
+    assert isinstance(await rig.way_back.restored(), Waiting)
+    rig.manager.status = ManagerState.NO_BUS
+    rig.clock.now += PATIENCE_SECONDS / 2
+    assert isinstance(await rig.way_back.restored(), Waiting)
+    rig.clock.now += PATIENCE_SECONDS
+    rig.manager.status, rig.profiles.broken = ManagerState.READY, None
+    assert await rig.way_back.restored() is None
+    assert rig.orders == ["give_back", "activate"]
+
+
 async def test_a_record_that_cannot_be_removed_does_not_undo_the_network_twice() -> None:
     rig = Rig()
     await rig.interrupted()

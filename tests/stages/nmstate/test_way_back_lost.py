@@ -126,6 +126,25 @@ async def interrupted() -> Node:
     return node.in_next_boot()
 
 
+async def test_a_disk_that_fails_while_a_file_is_refused_is_asked_again() -> None:
+    """No descriptors were left, and NetworkManager could not roll back: the node had no address until a reload."""
+    node = Node()
+    unread = PublishFailed("Too many open files")
+
+    def fail() -> None:
+        node.files.bad = {str(INTENT): unread, str(APPLY): unread}
+
+    node.once_applied(fail)
+    node.nmstate.fails = [UNVERIFIED] * 3
+    waiting = await node.attempt()
+    assert isinstance(waiting, Waiting)
+    assert waiting.reason == "what an interrupted apply may have left comes first: Too many open files"
+    node.nmstate.during_apply = lambda: None
+    node.files.bad = {}
+    assert isinstance(await node.until_over(), Failed)
+    assert node.is_before
+
+
 @pytest.mark.parametrize("edit", ["removed", "empty", "invalid", "rivals"])
 async def test_what_happened_to_the_file_keeps_no_network_from_coming_back(edit: str) -> None:
     """An administrator removes or mends the file that an apply was interrupted with; a power cut tears an edit."""

@@ -50,6 +50,8 @@ class KnownGood:
         """The digest that the node is READY with, and whether that file is applied."""
         self._ready_since: float | None = None
         """When that began, where the boot still counts against the file."""
+        self._counts = False
+        """Whether READY alone does not end the count of lost boots: there is another file to go back to."""
         self._since: tuple[str, float] | None = None
         """The file that works, and since when (CLOCK_BOOTTIME)."""
         self._kept = ""
@@ -77,11 +79,11 @@ class KnownGood:
         """Do what is due now; return after how many seconds something will be. Raises PublishFailed."""
         applied = status.facts.applied_digest == digest
         if self._ready_with != (digest, applied):
-            counts = applied and self._has_other(digest, status.facts.hostname)
-            if not counts:
-                self._note_ready(digest, applied=applied)
-            self._ready_since = self._clock.boottime() if counts else None
+            self._counts = applied and self._has_other(digest, status.facts.hostname)
+            self._ready_since = self._clock.boottime() if self._counts else None
             self._ready_with = digest, applied
+        if not self._counts:  # each time: the disk may have taken only now that the boot began with the file
+            self._note_ready(digest, applied=applied)
         if applied and digest != self._kept:
             self._kept = ""  # the confirmation of a trial may have kept this one in its place
         due = [each for each in (self._end_count(digest), self._begin_or_keep(status, digest)) if each is not None]
@@ -109,8 +111,8 @@ class KnownGood:
             self._since = digest, self._clock.boottime()
         if left := self._left(self._since[1]):
             return left
-        self._keep(status, digest)
-        self._kept = digest
+        if self._keep(status, digest):
+            self._kept = digest
         return None
 
     def _left(self, since: float) -> float:
@@ -131,17 +133,21 @@ class KnownGood:
             after = new_file.reached_ready(known, self._boot_id, applied=applied)
             self._records.save(NEW_FILE, new_file.render(after))
 
-    def _keep(self, status: BootStatus, digest: str) -> None:
-        """Keep the file as it was applied: the marker is its byte copy."""
+    def _keep(self, status: BootStatus, digest: str) -> bool:
+        """Keep the file as it was applied: the marker is its byte copy. Return whether it is kept.
+
+        A full disk may take the marker later. Raises PublishFailed.
+        """
         content = self._files.read(PurePath(self.settings.node_file_dir) / APPLIED)
         name, hostname = status.facts.node_file, status.facts.hostname
         if content is None or name is None or hashlib.sha256(content).hexdigest() != digest:
-            return  # another program has written the marker: what was applied is not known
+            return False  # another program has written the marker: what was applied is not known
         if self._is_kept(digest, hostname):
-            return
+            return True
         good = LastGood(name, content.decode(), digest, hostname, self._clock.unix())
         self._records.save(GOOD, last_good.render(good))
         log.info(f"{name} is the last known good node file now", message=Message.NODE_FILE_GOOD, stage="nmstate")
+        return True
 
     def _is_kept(self, digest: str, hostname: str | None) -> bool:
         return self._good(hostname) == digest

@@ -72,6 +72,11 @@ class Owed:
         return replace(self._job, facts=facts).applied if self._job else self._in_force.before(facts)
 
     @property
+    def is_due(self) -> bool:
+        """Whether a file is in force whose record the disk has not taken from this process."""
+        return self._job is not None
+
+    @property
     def again(self) -> Again:
         """When the stage is looked at again after a pass that has failed."""
         owed = None if self._job else self._pipeline.owed

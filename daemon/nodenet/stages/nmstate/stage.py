@@ -7,7 +7,6 @@ probes → record.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import PurePath
@@ -24,6 +23,7 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import (
     LibnmstateMissing,
     NodeFileInvalid,
+    NodenetError,
     PublishFailed,
     RollbackFailed,
     Unavailable,
@@ -92,7 +92,10 @@ class NmstateStage:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         try:
             self._owed.pay()
-            over = self._tries.time_is_over(self._pipeline.now()) and not self._has_another(facts.hostname)
+            over = self._tries.time_is_over(self._pipeline.now())
+            if over and not self._node_files.is_still(self._told, facts.hostname):
+                self._tries.clear()
+                over = False
             if not over and (waiting := await self._way_back.restored()):  # also without a file
                 return replace(waiting, facts=self._in_force.before(facts))
             facts = replace(facts, node_file=None, digest=None, unused=None)
@@ -116,28 +119,23 @@ class NmstateStage:
             job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
             return beside(await self._settled(job), problem)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
-            if isinstance(error, node_file.Rivals):
-                facts = replace(facts, node_file=error.names)
-            return replace(failed(self._owed.facts(facts), error, error.cause), again=self._owed.again)
+            return self._ended(facts, error)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
+
+    def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
+        """Return the outcome of a pass that *error* has ended; a disk that fails is asked again first."""
+        is_unread = isinstance(error, PublishFailed) and not self._owed.is_due
+        if is_unread and (waiting := self._way_back.unread(error)):
+            return replace(waiting, facts=self._in_force.before(facts))
+        if isinstance(error, node_file.Rivals):
+            facts = replace(facts, node_file=error.names)
+        return replace(failed(self._owed.facts(facts), error, error.cause), again=self._owed.again)
 
     def _none(self, facts: Facts, reason: str) -> Outcome:
         """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
         skipped = Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
         return beside(skipped, self._way_back.problem)
-
-    def _has_another(self, hostname: str | None) -> bool:
-        """Return whether the node file is no longer the one that was tried: its tries are over.
-
-        Raises PublishFailed.
-        """
-        with suppress(NodeFileInvalid):
-            found = self._node_files.find(hostname).found
-            if found and self._node_files.read(found).digest == self._told:
-                return False
-        self._tries.clear()
-        return True
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:

@@ -16,7 +16,7 @@ import structlog
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
-from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_file.content import Desired
@@ -104,13 +104,19 @@ class WayBack:
         try:
             waiting = await self._restored()
         except PublishFailed as error:
-            if self._unread_since is None:
-                self._unread_since = self._pipeline.now()
-            if self._undone or self._is_over(self._unread_since) or not self._may_have_left:
-                raise
-            return Waiting(f"what an interrupted apply may have left comes first: {error.cause}", seconds=AGAIN_SECONDS)
+            if waiting := self.unread(error):
+                return waiting
+            raise
         self._unread_since = None
         return waiting
+
+    def unread(self, error: NodenetError) -> Waiting | None:
+        """Return the wait for a disk that failed with *error*, None where it has failed for too long or none is due."""
+        if self._unread_since is None:
+            self._unread_since = self._pipeline.now()
+        if self._undone or self._is_over(self._unread_since) or not self._may_have_left:
+            return None
+        return Waiting(f"what an interrupted apply may have left comes first: {error.cause}", seconds=AGAIN_SECONDS)
 
     @property
     def _may_have_left(self) -> bool:
@@ -131,6 +137,7 @@ class WayBack:
             return None  # br-ex was made since: its uplink is taken from it before kubelet starts, or not at all
         state, words = await self._presence.look()
         if state not in (ManagerState.READY, ManagerState.STARTING):
+            self._refused_since = None  # one that is away has refused nothing
             return Waiting(words, MANAGER)
         if self._told != kept:
             self._told = kept
