@@ -130,8 +130,9 @@ class Rules:
             # A static profile names its NIC; under another name only br-ex is followed.
             static = static and (name == "eth0" or str(BRIDGE) in world.disk.content)
             # A link that is set down is set up again in a boot that has no node IP yet, but for a node that is to wait
-            # for an administrator; later it is left alone.
+            # for an administrator; later it is left alone, and so it is while an apply runs, which has its own bound.
             is_raised = NODE_IP not in world.disk.content and not world.systemd.status.startswith("failed")
+            is_raised = is_raised and world.now >= world.apply_until
             can_carry = link and (link.carrier or (link.plugged and is_raised))
             if can_carry and segment and (static or segment.offer or segment.gives6):
                 return True

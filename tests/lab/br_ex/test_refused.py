@@ -175,6 +175,7 @@ def test_a_database_that_takes_no_changes(product_node: NodeFactory, lan: Lan, f
     assert causes(node) == []
 
 
+EMPTY = "Open vSwitch's database is empty: it was not set up yet"
 READ_ONLY = "/etc/systemd/system/ovsdb-server.service.d/10-lab.conf"
 
 
@@ -201,8 +202,9 @@ def test_a_database_whose_file_system_is_read_only(product_node: NodeFactory, la
     node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=30)
     assert settle(node)["health"] == "ok"
     intact(node, before)
-    assert causes(node) == [cause]
+    assert causes(node) in ([cause], [cause, EMPTY])  # it is set up a moment after it has come
     assert node.record("kubelet").addresses
     node.reboot()
     assert settle(node)["link"] == "br-ex"
-    assert [line["MESSAGE"] for line in story(node, boot=-1) if int(line["PRIORITY"]) <= 3] == [cause]
+    errors = [line["MESSAGE"] for line in story(node, boot=-1) if int(line["PRIORITY"]) <= 3]
+    assert errors in ([cause], [cause, EMPTY])
