@@ -23,7 +23,7 @@ TRIAL = {
 }
 MINE = Trial("new.yml", "d" * 64, "root on pts/0 (process 7)")
 OTHER = TRIAL | {"who": "admin on pts/1 (process 8)"}
-"""A trial of the same file by somebody else."""
+"""Another administrator tries the same file."""
 
 
 class Reports(dict[str, str]):

@@ -115,7 +115,7 @@ def test_programs_get_a_document_for_each_event(capsys: pytest.CaptureFixture[st
     "name", ["n\udcff.yml", "new\n.yml", "a\x1b[2J.yml"], ids=["not UTF-8", "two lines", "an escape sequence"]
 )
 def test_a_name_that_cannot_be_shown_is_refused_before_the_preview(tmp_path: Path, name: str) -> None:
-    """Whoever waits for the trial reads it. With a remedy, and without a traceback."""
+    """The status shows the name to every administrator. The error has a remedy, and there is no traceback."""
     (tmp_path / name).write_text("# later\n")
     done = nodenetctl("try", str(tmp_path / name))
     assert (done.returncode, done.stdout) == (64, "")

@@ -46,7 +46,7 @@ def test_the_other_family_s_gateway_is_no_way_out(ways: WaysOut, families: froze
 
 
 def test_a_family_whose_gateways_are_silent_now_is_lost() -> None:
-    """Also where the gateway that is left was silent before; and it is told once."""
+    """Also where the gateway that is left was silent before. The loss is reported once."""
     silent = Question(Kind.GATEWAY, "192.0.2.254", "eth0", ip_address("192.0.2.254"))
     before = Look({FOUR: YES, silent: NO, SIX: YES}, BOTH)
     after = Look({silent: NO, SIX: YES}, BOTH)

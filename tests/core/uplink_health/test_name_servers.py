@@ -105,7 +105,7 @@ def test_the_first_answer_of_a_listed_server_ends_it(listed: tuple[IPAddress, ..
 
 
 def test_what_the_network_explains_is_not_counted() -> None:
-    """Silence begins anew when the gateway is back, and a loss stays until a server answers."""
+    """Silence is counted from the return of the gateway, and a loss stays until a server answers."""
     assert answered(A).seen(60.0, (A,), (), has_own=False).unknown().condition == answered(A).condition
     lost = silent(answered(A), A)
     assert lost.unknown() == lost

@@ -1,4 +1,4 @@
-"""A node file that names its NIC by the MAC address: NetworkManager's profile of it has no name of a link."""
+"""A node file that names its NIC by the MAC address: its profile in NetworkManager names no link."""
 
 from __future__ import annotations
 

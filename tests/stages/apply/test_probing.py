@@ -150,7 +150,7 @@ async def test_whether_the_file_was_kept_is_reported_at_the_end(
 
 
 async def test_a_file_that_was_committed_stays_kept_whatever_comes_after() -> None:
-    """A disk that does not take the record of it."""
+    """A disk that refuses the record."""
     rig = Rig()
     probing = rig.around()
     await probing.begin()

@@ -56,13 +56,14 @@ def _subnets(document: Block) -> Iterator[tuple[tuple[str, int], Subnets]]:
             continue
         for family, version in (("ipv4", 4), ("ipv6", 6)):
             section = link.get(family)
-            if isinstance(section, Block) and section.get("address") and not _is_leased(section):
+            if isinstance(section, Block) and section.get("address") and not is_leased(section):
                 addresses = section.get("address")
                 items = addresses.items if isinstance(addresses, Block) else ()
                 yield (text(link, "name"), version), [net for item in items for net in _subnet(item)]
 
 
-def _is_leased(section: Block) -> bool:
+def is_leased(section: Block) -> bool:
+    """Return whether a section `ipv4` or `ipv6` asks a DHCP server or a router for addresses."""
     return any(typed(text(section, key)) not in (False, "", "no", "off", "n", 0, None) for key in ("dhcp", "autoconf"))
 
 

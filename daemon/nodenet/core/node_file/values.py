@@ -47,6 +47,11 @@ def interfaces(document: Block) -> Iterator[tuple[str, Block]]:
     yield from _mappings(document.get("interfaces"), "interfaces")
 
 
+def routes(document: Block) -> Iterator[tuple[str, Block]]:
+    """Yield path and mapping of each route."""
+    yield from _mappings(_child(document, "routes", "config"), "routes.config")
+
+
 def text(block: Block, key: str) -> str:
     """Return the scalar of *key*, empty where there is none."""
     value = block.get(key)
@@ -153,7 +158,7 @@ def _not_an_address(value: str) -> tuple[str, str]:
 
 
 def _routes(document: Block) -> Iterator[Finding]:
-    for path, route in _mappings(_child(document, "routes", "config"), "routes.config"):
+    for path, route in routes(document):
         if text(route, "state") in ("absent", "ignore"):
             continue
         destination, gateway = route.get("destination"), route.get("next-hop-address")

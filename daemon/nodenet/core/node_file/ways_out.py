@@ -11,8 +11,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 
 from nodenet.core.ip import Family
+from nodenet.core.node_file.gateways import is_leased
 from nodenet.core.node_file.links import NO, bases_of, ports_of
-from nodenet.core.node_file.values import interfaces, text
+from nodenet.core.node_file.values import interfaces, routes, text
 from nodenet.core.node_file.yaml_text import Block
 
 _GONE = frozenset({"absent", "down"})
@@ -89,12 +90,9 @@ def _has(item: Block, family: Family, *, unnamed: bool = False) -> bool:
 
 def _leased(items: Iterable[Block], family: Family) -> tuple[str, ...]:
     """Return the names of those of *items* that get their addresses by DHCP or from a router."""
-    found = [item for item in items if _has(item, family) and _asks(item.get(family.value))]
-    return tuple(dict.fromkeys(text(item, "name") for item in found))
-
-
-def _asks(section: object) -> bool:
-    return isinstance(section, Block) and any(text(section, key).lower() not in NO for key in ("dhcp", "autoconf"))
+    sections = [(text(item, "name"), item.get(family.value)) for item in items if _has(item, family)]
+    found = (name for name, section in sections if isinstance(section, Block) and is_leased(section))
+    return tuple(dict.fromkeys(found))
 
 
 def _ports(item: Block) -> Iterator[str]:
@@ -130,10 +128,8 @@ def _upwards(link: str, above: Mapping[str, set[str]]) -> set[str]:
 
 
 def _routed(document: Block) -> Iterator[Family]:
-    routes = document.get("routes")
-    config = routes.get("config") if isinstance(routes, Block) else None
-    for route in config.items if isinstance(config, Block) else ():
-        if isinstance(route, Block) and text(route, "state") not in ("absent", "ignore"):
+    for _, route in routes(document):
+        if text(route, "state") not in ("absent", "ignore"):
             family = _DEFAULT.get(text(route, "destination"))
             if family and text(route, "table-id") in ("", "0", "254"):
                 yield family

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from nodenet.core.ip import Family, family_of
+from nodenet.core.ip import Family
 from nodenet.core.node_file.ways_out import WaysOut
 from nodenet.core.probes.questions import Answer, KeptWays, Kind, Look, Question, WantedLease
 
@@ -21,9 +21,9 @@ def with_kept_ways(before: Look, ways: WaysOut, families: Collection[Family]) ->
     if before.way_out is None:
         return before
     found = [
-        (each, family_of(each.address))
+        (each, each.family)
         for each, answer in before.answers.items()
-        if each.kind is Kind.GATEWAY and answer is Answer.YES and each.address and family_of(each.address) in families
+        if each.kind is Kind.GATEWAY and answer is Answer.YES and each.family and each.family in families
     ]
     kept = {family: each.name for each, family in found if ways.keeps(each.link, family)}
     leases = [
@@ -37,7 +37,7 @@ def with_kept_ways(before: Look, ways: WaysOut, families: Collection[Family]) ->
 def lost_ways(before: Look, after: Look, reported: Collection[Question]) -> Iterator[str]:
     """Yield the ways out that the node has no more; those behind a gateway of *reported* are known already."""
     for family, gateway in before.kept.families.items():
-        asked = [each for each in after.answers if each.kind is Kind.GATEWAY and _family(each) is family]
+        asked = [each for each in after.answers if each.kind is Kind.GATEWAY and each.family is family]
         if any(after.answers[each] is Answer.YES for each in asked) or set(asked) & set(reported):
             continue
         if asked:
@@ -50,7 +50,3 @@ def lost_ways(before: Look, after: Look, reported: Collection[Question]) -> Iter
                 f"{' or '.join(lease.links)} got no {lease.family} address, which the node file asks for, "
                 f"and the gateway {lease.gateway} answered before the apply"
             )
-
-
-def _family(gateway: Question) -> Family | None:
-    return None if gateway.address is None else family_of(gateway.address)

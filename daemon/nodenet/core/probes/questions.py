@@ -50,6 +50,11 @@ class Question:
     target: ProbeTarget | None = None
 
     @property
+    def family(self) -> Family | None:
+        """The family of its address, None without one."""
+        return None if self.address is None else family_of(self.address)
+
+    @property
     def subject(self) -> tuple[Kind, str]:
         """What is compared before and after the apply: the same gateway may be on another link then."""
         return self.kind, self.name
@@ -78,8 +83,8 @@ class Look:
 
     *defaults* are the families that have a default route, *addressed* the families of each link's addresses that
     others can reach. *kept*: what the file that is applied after it must not cost the node. *proven*: the node has
-    worked with that file. *interrupted*: an apply of it was cut short on a node that had a gateway, and may have taken
-    that away already.
+    worked with that file. *interrupted*: an apply of it was interrupted on a node that had a gateway, and the
+    gateway may be lost since.
     """
 
     answers: Mapping[Question, Answer]

@@ -125,8 +125,7 @@ class NmstateStage:
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
         """Return the outcome of a pass that *error* has ended; a disk that fails is asked again first."""
-        is_unread = isinstance(error, PublishFailed) and not self._owed.is_due
-        if is_unread and (waiting := self._way_back.unread(error)):
+        if isinstance(error, PublishFailed) and not self._owed.is_due and (waiting := self._way_back.unread(error)):
             return replace(waiting, facts=self._in_force.before(facts))
         if isinstance(error, node_file.Rivals):
             facts = replace(facts, node_file=error.names)
@@ -233,7 +232,7 @@ class NmstateStage:
 
         def committed() -> None:
             self._owed.committed(job)
-            probing.ended()  # kept, whether or not the disk takes the records of it
+            probing.ended()  # the file is kept, also if its record cannot be written
 
         try:
             async with self._way_back.kept(job.file, job.wish):

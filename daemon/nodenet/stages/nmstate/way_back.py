@@ -16,7 +16,7 @@ import structlog
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
-from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_file.content import Desired
@@ -110,7 +110,7 @@ class WayBack:
         self._unread_since = None
         return waiting
 
-    def unread(self, error: NodenetError) -> Waiting | None:
+    def unread(self, error: PublishFailed) -> Waiting | None:
         """Return the wait for a disk that failed with *error*, None where it has failed for too long or none is due."""
         if self._unread_since is None:
             self._unread_since = self._pipeline.now()

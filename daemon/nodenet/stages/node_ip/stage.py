@@ -200,7 +200,7 @@ class NodeipStage:
             refused = [address for address in published.addresses if address not in selection.node_ips]
             problem = no_longer_selected(refused)
         self._kept = True
-        # The disk may not have taken all of it when it was published.
+        # A full disk may have refused some of these files when they were published.
         lost = self._publisher.write_rest(Publication(published.addresses, before.remote_worker))
         record = self._record()
         if record is None or record.addresses != published.addresses:
