@@ -63,6 +63,17 @@ class Rig:
         return Probing(self.probes, file(digest), WISH, proven=proven)
 
 
+def probed(probing: Probing, between: Callable[[], None] = lambda: None) -> Callable[[], Awaitable[None]]:
+    """Return the probes before and after an apply, which is *between* them."""
+
+    async def story() -> None:
+        await probing.begin()
+        between()
+        await probing.accept()
+
+    return story
+
+
 def timed(story: Callable[[], Awaitable[None]]) -> float:
     """Run *story* on virtual time; return the seconds it took."""
 

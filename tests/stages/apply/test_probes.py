@@ -12,7 +12,6 @@ from structlog.testing import capture_logs
 
 from fakes import FakeProbe, FakeTargets, stage_edges
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link, NextHop, Snapshot
 from nodenet.core.probes.questions import Answer, Scope
 from nodenet.core.probes.verdict import ProbeFailed
@@ -20,7 +19,7 @@ from nodenet.core.settings.hosted import HostedSettings
 from nodenet.core.settings.model import ProbeTarget, Settings
 from nodenet.stages.apply.probes import FORWARD_SECONDS, HTTPS_SECONDS, Probes
 from nodenet.stages.apply.probing import Probing
-from probes_rig import DEFAULT, GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, WISH, Rig, SlowNeighbours, file, timed
+from probes_rig import DEFAULT, GATEWAY, OFFLINE, ONLINE, SECONDS, WISH, Rig, SlowNeighbours, file, probed, timed
 
 
 def test_a_gateway_that_comes_back_late_is_waited_for() -> None:
@@ -199,43 +198,7 @@ def test_a_file_that_is_done_with_is_forgotten() -> None:
     timed(rig.around().begin)
     rig.probes.forget()
     rig.neighbours.there.clear()
-
-    async def again() -> None:
-        probing = rig.around()
-        await probing.begin()
-        await probing.accept()
-
-    timed(again)
-
-
-async def test_a_router_that_answers_for_every_address_has_none_of_them() -> None:
-    """Proxy ARP: the addresses beside the new one have the same MAC. Neighbours with MACs of their own are hosts."""
-    beside = ip_address("192.0.2.15")
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside, ip_address("192.0.2.0")}))
-    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"router"), Neighbour(2, beside, 2, b"router"))
-    await rig.around().begin()
-    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"host-1"), Neighbour(2, beside, 2, b"host-2"))
-    with pytest.raises(ProbeFailed):
-        await rig.around().begin()
-
-
-async def test_an_answer_with_a_mac_of_this_node_is_no_other_host() -> None:
-    """A fabric that answers in the place of its hosts remembers where the address was before (RFC 5227, 2.1.1)."""
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW}))
-    rig.kernel.now = replace(ONLINE, links=(Link(2, "eth0", mac="52:54:00:00:00:07"),))
-    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, bytes.fromhex("525400000007")),)
-    await rig.around().begin()
-    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, bytes.fromhex("525400000008")),)
-    with pytest.raises(ProbeFailed):
-        await rig.around().begin()
-
-
-def test_a_router_that_answers_for_every_address_may_take_its_time() -> None:
-    """Linux waits for up to 0.8 s before it answers in the place of a host (arp(7), `proxy_delay`)."""
-    beside = ip_address("192.0.2.15")
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={beside: 0.8}))
-    rig.neighbours.on["eth0"] = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
-    timed(rig.around().begin)
+    timed(probed(rig.around()))
 
 
 def test_a_file_is_applied_only_where_the_kernel_says_what_works() -> None:
@@ -247,21 +210,20 @@ def test_a_file_is_applied_only_where_the_kernel_says_what_works() -> None:
         timed(rig.around().begin)
     rig.kernel.broken = None
     probing = rig.around()
-    timed(probing.begin)
-    timed(probing.accept)
+    timed(probed(probing))
     assert probing.answering == "; these answer: gateway 192.0.2.1, target 203.0.113.1"
 
 
 def test_a_kernel_that_does_not_answer_after_the_apply_is_asked_again() -> None:
     """Until time is over; then it is no success."""
     rig = Rig()
-    probing = rig.around()
-    timed(probing.begin)
-    rig.kernel.broken = Unavailable("no buffer space")
+
+    def breaks() -> None:
+        rig.kernel.broken = Unavailable("no buffer space")
 
     async def refused() -> None:
         with pytest.raises(Unavailable):
-            await probing.accept()
+            await probed(rig.around(), breaks)()
 
     assert SECONDS <= timed(refused) < SECONDS + 1
 
@@ -291,9 +253,9 @@ def test_an_https_request_has_the_time_that_a_process_and_a_handshake_need(
     rig.probes.scope = Scope((ProbeTarget(ip_address("192.0.2.1"), 6443, path),))
     rig.probes.seconds = timeout
     probing = rig.around()
-    timed(probing.begin)
-    assert targets.given == [given]
-    timed(probing.accept)
+    before: list[float] = []
+    timed(probed(probing, lambda: before.extend(targets.given)))
+    assert before == [given]
     assert ("target https" in probing.answering) is bool(path)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -27,7 +27,6 @@ from nodenet.core.probes.questions import (
     Look,
     Question,
     Scope,
-    controls,
     has_restarted,
     is_undecided,
     known,
@@ -46,6 +45,7 @@ from nodenet.core.resolver.servers import FILES, servers_of_others
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Files, Kernel, Neighbours, ResolverProbe, Targets
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.duplicates import Duplicates
 
 log = structlog.get_logger()
 
@@ -66,11 +66,6 @@ BACK_SECONDS = 10.0
 DAD_SECONDS = 3.0
 """How long the kernel may take to find that another host has an IPv6 address of the file: one probe and a second by
 default (``dad_transmits``). NetworkManager waits for that where it activates a link, but not where it changes one."""
-UNIQUE_SECONDS = 0.15
-"""How long another host may take to defend its address: on a LAN it answers within milliseconds, and NetworkManager
-asks once more when it configures the address (ipv4.dad-timeout)."""
-PROXY_SECONDS = 1.0
-"""How long a router may take to answer for any address: Linux does so after 0.8 s at most (``proxy_delay``, arp(7))."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,11 +86,11 @@ class ProbeEdges:
 
 @dataclass(frozen=True, slots=True)
 class Before:
-    """What answers before an apply, which of its addresses other hosts have, and the network of the node."""
+    """What answers before an apply, the question for its new addresses, and the network of the node."""
 
     look: Look = NO_LOOK
-    taken: tuple[Question, ...] = ()
     snapshot: Snapshot = field(default_factory=Snapshot)
+    duplicates: Duplicates | None = None
 
     @property
     def is_silent(self) -> bool:
@@ -133,10 +128,10 @@ class Probes:
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))
 
     async def before(self, wish: Desired, patience: float = 0.0) -> Before:
-        """Return what answers before an apply, and which new addresses other hosts have.
+        """Return what answers before an apply, with the question whether other hosts have its new addresses.
 
-        *patience*: for so many seconds it is asked again while there are gateways, and none answers. Raises Unavailable
-        while the kernel does not answer: what worked before would not be known.
+        The caller ends that question. *patience*: for so many seconds it is asked again while there are gateways, and
+        none answers. Raises Unavailable while the kernel does not answer: what worked before would not be known.
         """
         end = asyncio.get_running_loop().time() + patience
         logged = False
@@ -144,6 +139,8 @@ class Probes:
             found = await self._at_present(wish)
             if not found.is_silent or asyncio.get_running_loop().time() >= end:
                 return found
+            if found.duplicates:
+                found.duplicates.end()
             if not logged:
                 text = f"No gateway answers yet: a new node file waits for one for up to {patience:g} s"
                 log.info(text, message=Message.GATEWAY_AWAITED, stage="nmstate")
@@ -153,10 +150,16 @@ class Probes:
     async def _at_present(self, wish: Desired) -> Before:
         snapshot = self.edges.kernel.snapshot()
         asked = questions(snapshot, self._servers(snapshot), self.scope)
+        own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
         unique = tuple(new_addresses(snapshot, wish.addresses))
-        answers, taken = await asyncio.gather(self._ask(asked, BASELINE_SECONDS), self._taken(unique, snapshot))
+        duplicates = Duplicates(self._answer, self.edges.neighbours, unique, own)
+        try:
+            answers = await self._ask(asked, BASELINE_SECONDS)
+        except BaseException:
+            duplicates.end()
+            raise
         look = look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
-        return Before(look, taken, snapshot)
+        return Before(look, snapshot, duplicates)
 
     def has_begun(self, digest: str) -> bool:
         """Return whether the file with *digest* was tried before."""
@@ -224,35 +227,6 @@ class Probes:
         due = [each for each in asked if each not in old or is_awaited(each, old[each], before)]
         answers = old | await self._ask(due, ROUND_SECONDS)
         return look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
-
-    async def _taken(self, addresses: Iterable[Question], snapshot: Snapshot) -> tuple[Question, ...]:
-        """Return those addresses that another host has.
-
-        Not those that a router answers for (proxy ARP, RFC 1027), and not those that are answered with a MAC of this
-        node (RFC 5227, 2.1.1): a fabric that answers in the place of its hosts may remember this one.
-        """
-        own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
-        answers = await self._ask(addresses, UNIQUE_SECONDS)
-        found = [question for question, answer in answers.items() if answer is Answer.YES]
-        return tuple([question for question in found if await self._is_of_another(question, own)])
-
-    async def _is_of_another(self, question: Question, own: Collection[str]) -> bool:
-        mac = self._mac(question)
-        if mac is None:  # it has answered
-            return True
-        if mac.hex(":") in own:
-            return False
-        beside = await self._ask(controls(question), PROXY_SECONDS)
-        answered = (each for each, answer in beside.items() if answer is Answer.YES)
-        return not any(self._mac(each) == mac for each in answered)
-
-    def _mac(self, question: Question) -> bytes | None:
-        """Return the MAC that answered *question*, None where the kernel does not say."""
-        try:
-            known = self.edges.neighbours.known(question.link)
-        except Unavailable:
-            return None
-        return next((each.mac for each in known if each.address == question.address), None)
 
     async def _ask(self, asked: Iterable[Question], seconds: float) -> dict[Question, Answer]:
         found = tuple(asked)

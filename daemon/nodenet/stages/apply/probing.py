@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +16,7 @@ from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.probes.questions import NO_LOOK, Look
+from nodenet.core.probes.questions import NO_LOOK, Look, Question
 from nodenet.core.probes.report import PATH, report
 from nodenet.core.probes.verdict import SWITCH, ProbeFailed, Verdict, in_use, summary
 from nodenet.stages.apply.probes import Before, Probes
@@ -84,13 +84,16 @@ class Probing:
 
     def end(self) -> None:
         """Ask no longer."""
-        if self._running and not self._running.cancel() and not self._running.cancelled():
-            self._running.exception()  # it was not awaited where nothing was applied
+        if not self._running or self._running.cancel() or self._running.cancelled():
+            return
+        if self._running.exception() is None and (duplicates := self._running.result().duplicates):
+            duplicates.end()
 
     async def begin(self) -> None:
         """Return when the apply may begin.
 
-        Raises ProbeFailed where another host has an address of the file, Unavailable where the kernel does not answer.
+        Raises ProbeFailed where another host is known to have an address of the file, Unavailable where the kernel does
+        not answer.
         """
         if not self._running:
             self.start()
@@ -99,17 +102,19 @@ class Probing:
         before = await self._running
         look = replace(before.look, proven=self._proven, interrupted=self._interrupted)
         self._before = replace(before, look=self._probes.remember(self._file.digest, look, self._wish))
-        if before.taken:
-            found = Verdict(tuple(map(in_use, before.taken)))
-            self._report(NO_LOOK, found)
-            remedy = f"Give this node an address of its own; {SWITCH}"
-            raise ProbeFailed(FailureKind.PROBE, "; ".join(found.failed), remedy)
+        if before.duplicates:
+            self._refuse(await before.duplicates.first())
         self.way_out = self._interrupted or self._before.look.way_out is not None
 
     async def accept(self) -> None:
-        """Return when the apply may be committed. Raises ProbeFailed where the node would be cut off."""
+        """Return when the apply may be committed.
+
+        Raises ProbeFailed where the node would be cut off, or another host has defended an address meanwhile.
+        """
         if not self._probes.seconds:
             return
+        if self._before.duplicates:
+            self._refuse(await self._before.duplicates.all())
         look, found = await self._probes.after(self._before, self._wish)
         self._report(look, found)
         for text in found.noted:
@@ -118,6 +123,15 @@ class Probing:
             raise failure
         if said := summary(look):
             self.answering = f"; these answer: {said}"
+
+    def _refuse(self, taken: Collection[Question]) -> None:
+        """Raise ProbeFailed for addresses that other hosts have, if there are any."""
+        if not taken:
+            return
+        found = Verdict(tuple(map(in_use, taken)))
+        self._report(NO_LOOK, found)
+        remedy = f"Give this node an address of its own; {SWITCH}"
+        raise ProbeFailed(FailureKind.PROBE, "; ".join(found.failed), remedy)
 
     async def restored(self) -> None:
         """Return when the network is as before the apply, or does not come back in time."""

@@ -1,0 +1,89 @@
+"""Do other hosts have addresses that a node file newly asks for? The answer is awaited partly beside the apply."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection
+
+from nodenet.core.errors import Unavailable
+from nodenet.core.probes.questions import Answer, Question, controls
+from nodenet.ports import Neighbours
+
+UNIQUE_SECONDS = 0.15
+"""How long another host may take to defend its address: on a LAN it answers within milliseconds, and NetworkManager
+asks once more when it configures the address (ipv4.dad-timeout)."""
+HEAD_START_SECONDS = 0.05
+"""After how long without an answer the apply may begin: libnmstate first reads the network for some 50 ms."""
+PROXY_SECONDS = 1.0
+"""How long a router may take to answer for any address: Linux does so after 0.8 s at most (``proxy_delay``, arp(7))."""
+
+
+class Duplicates:
+    """A question for new addresses, under way since it was made."""
+
+    def __init__(
+        self,
+        answer: Callable[[Question, float], Awaitable[Answer]],
+        neighbours: Neighbours,
+        asked: Collection[Question],
+        own: Collection[str],
+    ) -> None:
+        """Ask the questions *asked* through *answer*, with a limit in seconds; *own* are the MACs of this node."""
+        self._answer = answer
+        self._neighbours = neighbours
+        self._own = own
+        self._heard = asyncio.Event()
+        self._began = asyncio.get_running_loop().time()
+        self._found = asyncio.ensure_future(self._ask(asked)) if asked else None
+
+    async def first(self) -> tuple[Question, ...]:
+        """Return the addresses of other hosts, none where no host has answered within HEAD_START_SECONDS."""
+        if self._found is None:
+            return ()
+        heard = asyncio.ensure_future(self._heard.wait())
+        try:
+            left = self._began + HEAD_START_SECONDS - asyncio.get_running_loop().time()
+            await asyncio.wait((heard, self._found), timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            heard.cancel()
+        return await self.all() if self._heard.is_set() else ()
+
+    async def all(self) -> tuple[Question, ...]:
+        """Return the addresses of other hosts that have answered within UNIQUE_SECONDS."""
+        return await asyncio.shield(self._found) if self._found else ()
+
+    def end(self) -> None:
+        """Wait for no answer any longer."""
+        if self._found and not self._found.cancel() and not self._found.cancelled():
+            self._found.exception()  # nothing is applied, so it is not awaited
+
+    async def _ask(self, asked: Collection[Question]) -> tuple[Question, ...]:
+        taken = await asyncio.gather(*map(self._is_taken, asked))
+        return tuple(question for question, is_taken in zip(asked, taken, strict=True) if is_taken)
+
+    async def _is_taken(self, question: Question) -> bool:
+        """Return whether another host has the address.
+
+        Not if a router answers for it (proxy ARP, RFC 1027), and not if it is answered with a MAC of this node
+        (RFC 5227, 2.1.1): a fabric that answers in the place of its hosts may remember this one.
+        """
+        if await self._answer(question, UNIQUE_SECONDS) is not Answer.YES:
+            return False
+        self._heard.set()
+        mac = self._mac(question)
+        if mac is None:  # it has answered
+            return True
+        if mac.hex(":") in self._own:
+            return False
+        beside = controls(question)
+        answers = await asyncio.gather(*(self._answer(each, PROXY_SECONDS) for each in beside))
+        answered = (each for each, answer in zip(beside, answers, strict=True) if answer is Answer.YES)
+        return not any(self._mac(each) == mac for each in answered)
+
+    def _mac(self, question: Question) -> bytes | None:
+        """Return the MAC that answered *question*, None where the kernel does not say."""
+        try:
+            known = self._neighbours.known(question.link)
+        except Unavailable:
+            return None
+        return next((each.mac for each in known if each.address == question.address), None)
