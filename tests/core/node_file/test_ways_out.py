@@ -21,6 +21,7 @@ LOCAL6 = "  ipv6: {enabled: true, autoconf: false, dhcp: false}\n"
 BOND = "- name: bond0\n  type: bond\n  link-aggregation: {mode: active-backup, port: [eth0, eth1]}\n"
 VLAN = "- name: eth0.7\n  type: vlan\n  vlan: {base-iface: eth0, id: 7}\n"
 VRF = "- name: blue\n  type: vrf\n  vrf: {port: [eth0], route-table-id: 100}\n"
+STATIC6 = "  ipv6: {enabled: true, address: [{ip: 'fd00::5', prefix-length: 64}]}\n"
 OVS = (
     "- name: br0\n  type: ovs-bridge\n  bridge: {port: [{name: eth0}, {name: ovs0}]}\n"
     "- name: ovs0\n  type: ovs-interface\n"
@@ -51,6 +52,18 @@ def ways(interfaces: str, more: str = "") -> WaysOut:
         (OVS + DHCP4 + NO6, {V4}),
         (VRF + ETH0, {V4, V6}),
         (VRF + ETH0 + STATIC4 + NO6, {V4}),
+        (
+            ETH0 + STATIC4 + NO6 + VLAN + "  ipv6: {enabled: true, address: [{ip: 'fd00::5', prefix-length: 64}]}\n",
+            {V4},
+        ),
+        (ETH0 + STATIC4 + NO6 + VLAN + AUTO6, {V4, V6}),
+        (ETH0 + NO4 + AUTO6 + VLAN + DHCP4, {V4, V6}),
+        (VLAN + AUTO6, {V4, V6}),
+        (ETH0 + DHCP4 + AUTO6.replace("dhcp", "auto-gateway: false, dhcp"), {V4}),
+        (ETH0 + DHCP4 + AUTO6.replace("dhcp", "auto-routes: false, dhcp"), {V4}),
+        (ETH0 + DHCP4.replace("dhcp", "auto-route-table-id: 100, dhcp") + AUTO6, {V6}),
+        (ETH0 + STATIC4.replace("dhcp", "auto-gateway: false, dhcp") + NO6, {V4}),
+        (ETH0 + "  ipv4: {enabled: true, dhcp: false, address: []}\n" + AUTO6, {V6}),
     ],
 )
 def test_what_a_link_has_afterwards_or_the_link_in_its_place(interfaces: str, families: set[Family]) -> None:
@@ -79,6 +92,7 @@ def test_of_a_link_that_the_file_does_not_name_any_address_counts() -> None:
         ("{destination: 0.0.0.0/0, next-hop-address: 192.0.2.1, next-hop-interface: eth0, table-id: 100}", None),
         ("{destination: 0.0.0.0/0, next-hop-interface: eth0, state: absent}", None),
         ("{destination: 198.51.100.0/24, next-hop-address: 192.0.2.1, next-hop-interface: eth0}", None),
+        ("{destination: '::/0', route-type: blackhole}", None),
     ],
 )
 def test_a_default_route_keeps_its_family(route: str, family: Family | None) -> None:
@@ -87,8 +101,33 @@ def test_a_default_route_keeps_its_family(route: str, family: Family | None) -> 
 
 
 @pytest.mark.parametrize(
+    ("routes", "families"),
+    [
+        ("{state: absent, destination: '::/0', next-hop-interface: eth0}", {V4}),
+        ("{state: absent, destination: '::/0'}", {V4}),
+        ("{state: absent, next-hop-interface: eth0}", set()),
+        ("{state: absent, next-hop-interface: eth1}", {V4, V6}),
+        ("{state: absent, destination: '::/0', next-hop-interface: eth0, table-id: 100}", {V4, V6}),
+        ("{state: absent, destination: 198.51.100.0/24, next-hop-interface: eth0}", {V4, V6}),
+        (
+            "{state: absent, next-hop-interface: eth0}, {destination: 0.0.0.0/0, next-hop-interface: eth0}",
+            {V4},
+        ),
+    ],
+)
+@pytest.mark.parametrize("link", [ETH0, ETH0 + STATIC4 + AUTO6])
+def test_a_file_that_removes_a_default_route_ends_that_way_out(link: str, routes: str, families: set[Family]) -> None:
+    found = ways(link, f"routes: {{config: [{routes}]}}\n")
+    assert {each for each in Family if found.keeps("eth0", each)} == families
+
+
+@pytest.mark.parametrize(
     ("interfaces", "links"),
     [
+        (ETH0 + STATIC4 + VLAN + DHCP4, ()),
+        (VLAN + DHCP4, ()),
+        (BOND + STATIC4 + VLAN.replace("eth0", "bond0") + DHCP4, ()),
+        (ETH0 + DHCP4.replace("dhcp", "auto-gateway: false, dhcp"), ()),
         (ETH0 + DHCP4, ("eth0",)),
         (ETH0 + STATIC4, ()),
         (ETH0, ()),
@@ -100,6 +139,20 @@ def test_a_default_route_keeps_its_family(route: str, family: Family | None) -> 
 )
 def test_where_the_address_of_a_lease_is_expected(interfaces: str, links: tuple[str, ...]) -> None:
     assert ways(interfaces).leased.get(("eth0", V4), ()) == links
+
+
+def test_a_gateway_on_any_link_in_its_place_will_do() -> None:
+    vlans = [VLAN.replace("eth0", "bond0").replace("7", number) for number in ("100", "200")]
+    found = ways(BOND + NO4 + NO6 + vlans[0] + STATIC4 + vlans[1] + DHCP4)
+    assert found.leased[("eth0", V4)] == ("bond0.200",)
+    assert found.places[("eth0", V4)] == {"eth0", "bond0", "bond0.100", "bond0.200"}
+
+
+def test_links_may_have_other_names() -> None:
+    """A file that identifies a NIC by its MAC address names the profile."""
+    found = ways(ETH0.replace("eth0", "uplink") + DHCP4 + NO6).renamed({"uplink": "eth0"})
+    assert (found.keeps("eth0", V4), found.keeps("eth0", V6)) == (True, False)
+    assert (found.leased, found.places) == ({("eth0", V4): ("eth0",)}, {("eth0", V4): {"eth0"}})
 
 
 def test_router_advertisements_lease_addresses_too() -> None:

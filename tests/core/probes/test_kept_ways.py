@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
@@ -60,22 +61,49 @@ def test_a_family_whose_gateways_are_silent_now_is_lost() -> None:
 
 def test_another_network_s_gateway_is_no_lease() -> None:
     """The VLAN of eth0 has no DHCP server, and a second NIC has a default route too."""
-    before, after = Look({FOUR: YES}, frozenset({V4})), Look({OTHER: YES}, frozenset({V4}), frozenset({("eth1", V4)}))
+    before = Look({FOUR: YES}, frozenset({V4}), frozenset({("eth0", V4)}))
+    after = Look({OTHER: YES}, frozenset({V4}), frozenset({("eth1", V4)}))
     said = "eth0 got no IPv4 address, which the node file asks for, and the gateway 192.0.2.1 answered before the apply"
     assert failed(before, after, BY_DHCP) == (said,)
     there = Look({OTHER: YES}, frozenset({V4}), frozenset({("eth0", V4)}))
     assert failed(before, there, BY_DHCP) == ()
     assert failed(before, after, WaysOut({"eth0": frozenset({V4})})) == (), "a static address is there"
     assert failed(Look({FOUR: NO}), after, BY_DHCP) == (), "nothing answered before"
+    assert failed(replace(before, addressed=frozenset()), after, BY_DHCP) == (), "eth0 had no address before either"
 
 
 def test_one_of_several_links_gets_the_lease() -> None:
     """eth0 is a port of bond0 and carries a VLAN: either may have the address."""
     ways = WaysOut({"eth0": frozenset({V4})}, leased={("eth0", V4): ("bond0", "eth0.7")})
-    kept = with_kept_ways(Look({FOUR: YES}), ways, BOTH).kept
+    before = Look({FOUR: YES}, frozenset({V4}), frozenset({("eth0", V4)}))
+    kept = with_kept_ways(before, ways, BOTH).kept
     assert kept == KeptWays({V4: "192.0.2.1"}, (WantedLease(("bond0", "eth0.7"), V4, "192.0.2.1"),))
     after = Look({OTHER: YES}, frozenset({V4}), frozenset({("eth0.7", V4)}))
-    assert failed(Look({FOUR: YES}), after, ways) == ()
+    assert failed(before, after, ways) == ()
+
+
+def test_a_gateway_on_a_link_in_its_place_will_do() -> None:
+    """bond0 carries a VLAN with a static address, and one whose DHCP server does not answer yet."""
+    places = frozenset({"eth0", "bond0", "bond0.100", "bond0.200"})
+    ways = WaysOut({"eth0": frozenset({V4})}, leased={("eth0", V4): ("bond0.200",)}, places={("eth0", V4): places})
+    before = Look({FOUR: YES}, frozenset({V4}), frozenset({("eth0", V4)}))
+    static = frozenset({("bond0.100", V4)})
+    assert failed(before, Look({replace(FOUR, link="bond0.100"): YES}, frozenset({V4}), static), ways) == ()
+    assert failed(before, Look({OTHER: YES}, frozenset({V4}), static), ways) != (), "another network answers"
+
+
+def test_an_ipv4_route_over_an_ipv6_next_hop_is_no_ipv6_way_out() -> None:
+    """RFC 5549: a file that replaces it by an IPv4 gateway loses nothing."""
+    before = Look({SIX: YES}, frozenset({V4}))
+    assert failed(before, Look({FOUR: YES}, frozenset({V4})), STATIC) == ()
+
+
+def test_the_remedy_names_how_a_file_ends_a_way_out() -> None:
+    before = with_kept_ways(Look({FOUR: YES, SIX: YES}, BOTH), STATIC, BOTH)
+    for after, is_named in ((Look({SIX: YES}, frozenset({V6})), True), (Look({}), False)):
+        failure = verdict(before, after).failure
+        assert failure is not None
+        assert ("`state: absent`" in str(failure.remedy)) is is_named
 
 
 def test_where_nothing_leads_out_that_is_said_alone() -> None:

@@ -94,6 +94,17 @@ def test_a_carrier_that_came_back_is_seen() -> None:
     assert not has_restarted(before, before, {"eth0"})
 
 
+def test_a_port_of_a_bridge_forwards_when_its_spanning_tree_has_learned() -> None:
+    """NetworkManager switches the protocol on by default; the carrier of the port does not change."""
+    nic, port = Link(2, "eth0"), Link(2, "eth0", master="br0")
+    bridge, vrf = Link(3, "br0", kind="bridge"), Link(3, "br0", kind="vrf")
+    assert has_restarted(Snapshot((nic,)), Snapshot((port, bridge)), {"eth0", "br0"})
+    assert has_restarted(Snapshot((nic, bridge)), Snapshot((port, bridge)), {"br0"})
+    assert not has_restarted(Snapshot((port, bridge)), Snapshot((port, bridge)), {"br0"})
+    assert not has_restarted(Snapshot((nic,)), Snapshot((port, vrf)), {"br0"})
+    assert not has_restarted(Snapshot((nic,)), Snapshot((port, bridge)), {"eth1"}), "another file's bridge"
+
+
 def test_new_addresses_are_asked_for_where_that_is_possible() -> None:
     """Not those of this node, not on a link that is missing, without carrier or a port; IPv6 has its own check."""
     links = (Link(2, "eth0"), Link(3, "eth1", carrier=False), Link(4, "eth2", master="bond0"))

@@ -95,6 +95,19 @@ def test_what_is_lost_rolls_the_file_back(
     assert len(found.noted) + len(failed) >= sum(answer is not YES for answer in after.values())
 
 
+def test_routers_of_two_links_may_have_the_same_address() -> None:
+    """As ``fe80::1``: the silent one was silent before. A link in the place of another has the answer of that one."""
+    quiet, loud, moved = (Question(Kind.GATEWAY, "fe80::1", link) for link in ("eth0", "eth1", "bond0"))
+    for before in ({quiet: NO, loud: YES}, {loud: YES, quiet: NO}):
+        assert verdict(Look(before), Look({quiet: NO, loud: YES})).failed == ()
+        assert verdict(Look(before), Look({quiet: NO, loud: NO})).failed != ()
+        assert verdict(Look(before), Look({moved: NO, quiet: NO})).failed != ()
+        again = merged(Look(before), Look({quiet: NO, loud: NO}))
+        assert verdict(again, Look({quiet: NO, loud: YES})).failed == ()
+    moved_back = merged(Look({quiet: YES}), Look({moved: NO}))
+    assert verdict(moved_back, Look({moved: NO})).failed != ()
+
+
 def test_a_point_to_point_link_needs_no_gateway() -> None:
     """Its default route has none; without any default route the node is cut off."""
     assert verdict(Look(WORKS), Look({}, IPV4)).failure is None

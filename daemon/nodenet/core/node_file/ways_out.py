@@ -1,14 +1,14 @@
 """Which families of addresses does a node file leave to a link that leads out of the node, or to a link in its place?
 
-A file may end a family on purpose, as with ``ipv6: {enabled: false}``. One that asks for addresses of the family, and
-has no gateway for them any more, cuts the node off from a part of the network.
+A file may end a way out on purpose: with ``ipv6: {enabled: false}``, with ``auto-gateway: false``, or with a default
+route whose ``state`` is ``absent``. One that asks for addresses of the family, and has no gateway for them any more,
+cuts the node off from a part of the network.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import chain
 
 from nodenet.core.ip import Family
 from nodenet.core.node_file.gateways import is_leased
@@ -18,6 +18,10 @@ from nodenet.core.node_file.yaml_text import Block
 
 _GONE = frozenset({"absent", "down"})
 _DEFAULT = {"0.0.0.0/0": Family.IPV4, "::/0": Family.IPV6}
+_MAIN_TABLE = ("", "0", "254")
+_EVERY_LINK = ""
+Way = tuple[str, Family]
+"""The name of a link, and a family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,13 +30,15 @@ class WaysOut:
 
     *families*: link → those that it has afterwards, or that a link has which takes its place, as a bond or a VLAN.
     *asked* are the families that the file names addresses for on any link, *routed* those that it has a default route
-    for. *leased*: link and family → the links of which one gets the address by DHCP or from a router.
+    for. *leased*: link and family → the links of which one gets the address by DHCP or from a router. *places*: the
+    same → the link and those that take its place.
     """
 
     families: Mapping[str, frozenset[Family]] = field(default_factory=dict)
     asked: frozenset[Family] = frozenset()
     routed: frozenset[Family] = frozenset()
-    leased: Mapping[tuple[str, Family], tuple[str, ...]] = field(default_factory=dict)
+    leased: Mapping[Way, tuple[str, ...]] = field(default_factory=dict)
+    places: Mapping[Way, frozenset[str]] = field(default_factory=dict)
 
     def keeps(self, link: str, family: Family) -> bool:
         """Return whether the node still wants a way out of *family* that led over *link* before the apply.
@@ -41,58 +47,120 @@ class WaysOut:
         """
         return family in self.routed | self.families.get(link, self.asked)
 
+    def renamed(self, names: Mapping[str, str]) -> WaysOut:
+        """Return the same, with other *names* of links."""
+
+        def new(name: str) -> str:
+            return names.get(name, name)
+
+        return WaysOut(
+            {new(link): found for link, found in self.families.items()},
+            self.asked,
+            self.routed,
+            {(new(link), family): tuple(map(new, links)) for (link, family), links in self.leased.items()},
+            {(new(link), family): frozenset(map(new, links)) for (link, family), links in self.places.items()},
+        )
+
 
 NO_WAYS = WaysOut()
 
 
 def ways_out(document: Block) -> WaysOut:
     """Return what a node file says about them."""
-    items = [item for _, item in interfaces(document) if text(item, "state") != "ignore"]
-    present = [item for item in items if text(item, "state") not in _GONE]
-    by_name: dict[str, list[Block]] = {text(item, "name"): [] for item in items}
-    for item in present:
-        by_name[text(item, "name")].append(item)
-    ports = frozenset(port for item in present for port in _ports(item))
-    above = _above(present)
-    families: dict[str, frozenset[Family]] = {}
-    leased: dict[tuple[str, Family], tuple[str, ...]] = {}
-    for link in by_name.keys() | above.keys():
-        own = by_name.get(link, [])
-        heirs = [item for name in _upwards(link, above) - {link} for item in by_name.get(name, ())]
-        families[link] = _families(own, unnamed=link not in ports) | _families(heirs)
-        for family in Family:
-            if found := _leased(own, family) or _leased(heirs, family):
-                leased[link, family] = found
-    return WaysOut(families, _families(present), frozenset(_routed(document)), leased)
+    return _Links(document).ways_out()
 
 
-def _families(items: Iterable[Block], *, unnamed: bool = False) -> frozenset[Family]:
-    found = list(items)
-    return frozenset(family for family in Family if any(_has(item, family, unnamed=unnamed) for item in found))
+class _Links:
+    """The links of one node file, and what is above each of them."""
+
+    def __init__(self, document: Block) -> None:
+        items = [item for _, item in interfaces(document) if text(item, "state") != "ignore"]
+        self._present = [item for item in items if text(item, "state") not in _GONE]
+        self._by_name: dict[str, list[Block]] = {text(item, "name"): [] for item in items}
+        for item in self._present:
+            self._by_name[text(item, "name")].append(item)
+        self._ports = frozenset(port for item in self._present for port in _ports(item))
+        self._masters, self._above = _masters(self._present), _above(self._present)
+        self._ended = frozenset(_ended(document))
+        self._routed = frozenset(_routed(document))
+
+    def ways_out(self) -> WaysOut:
+        families: dict[str, frozenset[Family]] = {}
+        leased: dict[Way, tuple[str, ...]] = {}
+        places: dict[Way, frozenset[str]] = {}
+        for link in self._by_name.keys() | self._above.keys() | {name for name, _ in self._ended if name}:
+            found = {family: self._places(link, family) for family in Family}
+            families[link] = frozenset(family for family in Family if self._any_leads(found[family], family, link))
+            for family, there in found.items():
+                if names := tuple(sorted(filter(lambda name, family=family: self._is_leased(name, family), there))):
+                    leased[link, family], places[link, family] = names, there
+        asked = frozenset(family for family in Family if any(self._leads(item, family) for item in self._present))
+        return WaysOut(families, asked, self._routed, leased, places)
+
+    def _places(self, link: str, family: Family) -> frozenset[str]:
+        """Return *link*, and the links that take its place for *family*.
+
+        A VLAN takes the place of a link that has no address of the family any more if a server is asked for its
+        address, or if the link has no addresses at all: a static one beside them may be that of a storage network.
+        """
+        own = _upwards(link, self._masters)
+        if self._any_leads(own, family, link):
+            return frozenset(own)
+        bare = not any(self._any_leads(own, each) for each in Family)
+        above = _upwards(link, self._above) - own
+        return frozenset(own.union(name for name in above if bare or self._is_leased(name, family)))
+
+    def _any_leads(self, names: Collection[str], family: Family, link: str | None = None) -> bool:
+        """Return whether one of *names* leads out with *family*; *link* also where the file does not say it of it."""
+        if any(self._leads(item, family) for name in names for item in self._by_name.get(name, ())):
+            return True
+        if link is None or link in self._ports or not self._may_lead(link, family):
+            return False
+        items = self._by_name.get(link)
+        return items is None or any(not isinstance(item.get(family.value), Block) for item in items)
+
+    def _is_leased(self, name: str, family: Family) -> bool:
+        """Return whether a DHCP server or a router gives the link *name* an address of *family* that leads out."""
+        return any(
+            is_leased(section)
+            for item in self._by_name.get(name, ())
+            if self._leads(item, family) and isinstance(section := item.get(family.value), Block)
+        )
+
+    def _leads(self, item: Block, family: Family) -> bool:
+        section = item.get(family.value)
+        if not isinstance(section, Block) or not self._may_lead(text(item, "name"), family):
+            return False
+        return _has(section, family) and not _is_beside(section)
+
+    def _may_lead(self, name: str, family: Family) -> bool:
+        return self._ended.isdisjoint({(name, family), (_EVERY_LINK, family)})
 
 
-def _has(item: Block, family: Family, *, unnamed: bool = False) -> bool:
-    """Return whether the link of *item* has addresses of *family*; *unnamed*: where the file says nothing about them.
+def _has(section: Block, family: Family) -> bool:
+    """Return whether a *section* of *family* gives a link addresses that others can reach.
 
-    IPv6 that is enabled without any source of addresses has those of the link alone.
+    IPv6 that is enabled without any source of addresses has those of the link alone, IPv4 none.
     """
-    section = item.get(family.value)
-    if not isinstance(section, Block):
-        return unnamed
-    if text(section, "enabled").lower() in NO - {""}:
+    if _is_off(section, "enabled"):
         return False
     addresses = section.get("address")
     if isinstance(addresses, Block) and addresses.items:
         return True
-    is_off = text(section, "autoconf").lower() in NO - {""} and text(section, "dhcp").lower() in NO
-    return not (family is Family.IPV6 and is_off)
+    if family is Family.IPV4:
+        return not (isinstance(addresses, Block) and _is_off(section, "dhcp"))
+    return not (_is_off(section, "autoconf") and text(section, "dhcp").lower() in NO)
 
 
-def _leased(items: Iterable[Block], family: Family) -> tuple[str, ...]:
-    """Return the names of those of *items* that get their addresses by DHCP or from a router."""
-    sections = [(text(item, "name"), item.get(family.value)) for item in items if _has(item, family)]
-    found = (name for name, section in sections if isinstance(section, Block) and is_leased(section))
-    return tuple(dict.fromkeys(found))
+def _is_beside(section: Block) -> bool:
+    """Return whether the link gets its addresses from a server, and no default route of the main table with them."""
+    table = text(section, "auto-route-table-id")
+    no_route = _is_off(section, "auto-gateway") or _is_off(section, "auto-routes") or table not in _MAIN_TABLE
+    return no_route and is_leased(section)
+
+
+def _is_off(section: Block, key: str) -> bool:
+    return text(section, key).lower() in NO - {""}
 
 
 def _ports(item: Block) -> Iterator[str]:
@@ -101,19 +169,30 @@ def _ports(item: Block) -> Iterator[str]:
         yield from ports_of(item)
 
 
-def _above(present: Iterable[Block]) -> dict[str, set[str]]:
-    """Return link → the links that are above it: what it is a port of, or a VLAN on it.
+def _masters(present: Iterable[Block]) -> dict[str, set[str]]:
+    """Return link → the links that have its addresses instead of it, as the bond that it is a port of.
 
     The addresses of a bridge of Open vSwitch are on its ports of the type ``ovs-interface``, not on the bridge.
     """
     found: dict[str, set[str]] = {}
-    inner = {text(item, "name") for item in present if text(item, "type") == "ovs-interface"}
-    for item in present:
+    items = list(present)
+    inner = {text(item, "name") for item in items if text(item, "type") == "ovs-interface"}
+    for item in items:
         name, ports = text(item, "name"), set(_ports(item))
-        for below in chain(ports, bases_of(item)):
-            found.setdefault(below, set()).add(name)
+        for port in ports:
+            found.setdefault(port, set()).add(name)
         if text(item, "type") == "ovs-bridge":
             found.setdefault(name, set()).update(ports & inner)
+    return found
+
+
+def _above(present: Iterable[Block]) -> dict[str, set[str]]:
+    """Return link → the links that are above it: those of ``_masters``, and VLANs on it."""
+    items = list(present)
+    found = _masters(items)
+    for item in items:
+        for base in bases_of(item):
+            found.setdefault(base, set()).add(text(item, "name"))
     return found
 
 
@@ -128,8 +207,20 @@ def _upwards(link: str, above: Mapping[str, set[str]]) -> set[str]:
 
 
 def _routed(document: Block) -> Iterator[Family]:
+    """Yield the families that the file has a default route for; a route that drops packets is none."""
     for _, route in routes(document):
-        if text(route, "state") not in ("absent", "ignore"):
-            family = _DEFAULT.get(text(route, "destination"))
-            if family and text(route, "table-id") in ("", "0", "254"):
-                yield family
+        is_there = text(route, "state") not in ("absent", "ignore") and text(route, "route-type") in ("", "unicast")
+        family = _DEFAULT.get(text(route, "destination"))
+        if is_there and family and text(route, "table-id") in _MAIN_TABLE:
+            yield family
+
+
+def _ended(document: Block) -> Iterator[Way]:
+    """Yield the ways out whose default route the file removes; a key that such an entry lacks means every value."""
+    for _, route in routes(document):
+        if text(route, "state") != "absent" or text(route, "table-id") not in _MAIN_TABLE:
+            continue
+        destination = text(route, "destination")
+        named = _DEFAULT.get(destination)
+        for family in (named,) if named else () if destination else tuple(Family):
+            yield text(route, "next-hop-interface") or _EVERY_LINK, family

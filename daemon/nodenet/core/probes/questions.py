@@ -62,11 +62,15 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class WantedLease:
-    """An address of *family* that a file asks a server for, on one of *links*; *gateway* answered before."""
+    """An address of *family* that a file asks a server for, on one of *links*; *gateway* answered before.
+
+    *places* are the links in the place of the one that led to that gateway: a gateway that answers there will do.
+    """
 
     links: tuple[str, ...]
     family: Family
     gateway: str
+    places: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,12 +173,19 @@ def known(snapshot: Snapshot, links: Collection[str]) -> dict[Question, Answer]:
 
 
 def has_restarted(before: Snapshot, now: Snapshot, links: Collection[str]) -> bool:
-    """Return whether one of *links* lost its carrier in between.
+    """Return whether one of *links* lost its carrier in between, or is a bridge that has got a port.
 
-    A switch port then forwards only after its spanning tree has learned.
+    The port of a switch then forwards only after its spanning tree has learned, and so does that of a bridge, for which
+    NetworkManager switches the protocol on by default.
     """
     changes = {link.name: link.carrier_changes for link in before.links if link.name in links}
-    return any(link.carrier_changes != changes.get(link.name, link.carrier_changes) for link in now.links)
+    bridges = {link.name for link in now.links if link.name in links and link.kind == "bridge"}
+    ports = {(link.master, link.name) for link in before.links}
+    return any(
+        link.carrier_changes != changes.get(link.name, link.carrier_changes)
+        or (link.master in bridges and (link.master, link.name) not in ports)
+        for link in now.links
+    )
 
 
 def controls(question: Question) -> tuple[Question, ...]:

@@ -8,7 +8,6 @@ slowly than the node does not keep it from its configuration.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from nodenet.core.messages import Message
@@ -20,6 +19,10 @@ _RANK = {Answer.NO: 0, Answer.SMALL: 1, Answer.YES: 2}
 _BEFORE = ", and it answered before the apply"
 _SILENT = ": it did not answer before the apply"
 SWITCH = "`probe_timeout = 0` in the settings applies the file without probes"
+_ENDED = (
+    "where a way out is to end, say so in the file (`enabled: false` or `auto-gateway: false` for its link, or a "
+    "default route with `state: absent`); "
+)
 
 
 class ProbeFailed(NmstateFailure):
@@ -30,17 +33,22 @@ class ProbeFailed(NmstateFailure):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Why the apply is rolled back, nothing where it may be committed; and what is only reported."""
+    """Why the apply is rolled back, nothing where it may be committed; and what is only reported.
+
+    *lost*: one way out of several is lost, which the file might have meant.
+    """
 
     failed: tuple[str, ...] = ()
     noted: tuple[str, ...] = ()
+    lost: bool = False
 
     @property
     def failure(self) -> ProbeFailed | None:
         """The failure of the apply, if any."""
         if not self.failed:
             return None
-        remedy = f"Correct the node file, or repair what does not answer; {SWITCH}"
+        meant = _ENDED if self.lost else ""
+        remedy = f"Correct the node file, or repair what does not answer; {meant}{SWITCH}"
         return ProbeFailed(FailureKind.PROBE, "; ".join(self.failed), remedy)
 
 
@@ -49,16 +57,17 @@ def verdict(before: Look, after: Look) -> Verdict:
     silent = {question: answer for question, answer in after.answers.items() if answer is not Answer.YES}
     reported = [question for question, answer in silent.items() if can_fail(question, answer, before)]
     failed = [_in_words(question, after.answers[question], before) for question in reported]
-    failed += _without_way_out(before, after) or lost_ways(before, after, reported)
+    cut_off = _without_way_out(before, after)
+    lost = [] if cut_off else list(lost_ways(before, after, reported))
     noted = (_in_words(question, answer, before) for question, answer in silent.items() if question not in reported)
-    return Verdict(tuple(failed), tuple(noted))
+    return Verdict((*failed, *cut_off, *lost), tuple(noted), lost=bool(lost))
 
 
 def can_fail(question: Question, answer: Answer, before: Look) -> bool:
     """Return whether a node file fails if *question* gets *answer* after its apply."""
     if answer in (Answer.UNKNOWN, Answer.NOT_ASKED):
         return False
-    old = _by_subject(before).get(question.subject)
+    old = _before(question, before)
     match question.kind:
         case Kind.UNIQUE:
             return old is None
@@ -76,19 +85,27 @@ def is_awaited(question: Question, answer: Answer, before: Look) -> bool:
 
 def is_hopeless(question: Question, before: Look) -> bool:
     """Return whether *question* need not be asked after the apply: it got no answer before, so it changes nothing."""
-    return question.kind in (Kind.DNS, Kind.TARGET) and _by_subject(before).get(question.subject) is Answer.NO
+    return question.kind in (Kind.DNS, Kind.TARGET) and _before(question, before) is Answer.NO
 
 
-def _by_subject(look: Look) -> Mapping[tuple[Kind, str], Answer]:
-    return {question.subject: answer for question, answer in look.answers.items()}
+def _before(question: Question, before: Look) -> Answer | None:
+    """Return the answer to *question* before, where a gateway was on another link the best one there, None without any.
+
+    Routers of two links may have the same address, as ``fe80::1``.
+    """
+    if question in before.answers:
+        return before.answers[question]
+    found = (answer for each, answer in before.answers.items() if each.subject == question.subject)
+    return max(found, key=lambda answer: _RANK.get(answer, -1), default=None)
 
 
 def merged(earlier: Look, now: Look) -> Look:
     """Return what held *now* or *earlier*: between two tries the network may not be back yet."""
     best = {question: answer for question, answer in earlier.answers.items() if answer is Answer.YES}
-    subjects = {question.subject for question in best}
+    subjects = {question.subject for question in best if question not in now.answers}  # it is on another link now
     rest = {question: answer for question, answer in now.answers.items() if question.subject not in subjects}
-    return replace(now, answers=best | rest, defaults=earlier.defaults | now.defaults)
+    defaults, addressed = earlier.defaults | now.defaults, earlier.addressed | now.addressed
+    return replace(now, answers=rest | best, defaults=defaults, addressed=addressed)
 
 
 def _without_way_out(before: Look, after: Look) -> list[str]:
@@ -109,7 +126,7 @@ def _without_way_out(before: Look, after: Look) -> list[str]:
 
 def _in_words(question: Question, answer: Answer, before: Look) -> str:
     name, link = question.name, question.link
-    old = _by_subject(before).get(question.subject)
+    old = _before(question, before)
     match question.kind:
         case Kind.CARRIER:
             return f"{link} has no carrier" + (" any more" if old is Answer.YES else "")
