@@ -104,7 +104,7 @@ def test_names_of_profiles_that_are_not_made_of_that_of_the_link(
 
 def test_mac_addresses_that_identify_a_nic() -> None:
     """Not one that the file gives a NIC."""
-    keyed = "- {name: a, identifier: mac-address, mac-address: 52:54:00:00:00:0A}\n"
+    keyed = "- {name: a, identifier: mac-address, mac-address: 52-54-00-00-00-0A}\n"
     document = load("cluster.yml", f"interfaces:\n{keyed}- {{name: eth1, mac-address: 02:00:00:00:00:01}}\n")
     assert isinstance(document, Block)
-    assert links_of(item for _, item in interfaces(document)).macs == names("52:54:00:00:00:0a")
+    assert links_of(item for _, item in interfaces(document)).macs == {"a": "52:54:00:00:00:0a"}

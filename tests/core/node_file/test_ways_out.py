@@ -152,7 +152,8 @@ def test_links_may_have_other_names() -> None:
     """A file that identifies a NIC by its MAC address names the profile."""
     found = ways(ETH0.replace("eth0", "uplink") + DHCP4 + NO6).renamed({"uplink": "eth0"})
     assert (found.keeps("eth0", V4), found.keeps("eth0", V6)) == (True, False)
-    assert (found.leased, found.places) == ({("eth0", V4): ("eth0",)}, {("eth0", V4): {"eth0"}})
+    assert found.leased == {("eth0", V4): ("eth0",)}
+    assert found.places == {("eth0", V4): frozenset({"eth0"})}
 
 
 def test_router_advertisements_lease_addresses_too() -> None:

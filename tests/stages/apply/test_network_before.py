@@ -126,7 +126,7 @@ async def test_the_link_with_the_mac_address_of_the_file_is_one_of_its_links() -
     mac = "52:54:00:00:00:01"
     nics = (Device("eth0", "ethernet", "02:00:00:00:00:09", mac), Device("eth1", "ethernet", mac, "52:54:00:00:00:02"))
     rig = Rig(FakeProfiles(Inventory((*nics, Device("br-ex", "ovs-interface", mac)))))
-    links = Links(frozenset({"uplink"}), profiles=frozenset({"uplink"}), by_key=True, macs=frozenset({mac}))
+    links = Links(frozenset({"uplink"}), profiles=frozenset({"uplink"}), by_key=True, macs={"uplink": mac})
     assert (await rig.before.look(FILE, Desired(empty=False, links=links))).links == ("eth0", "uplink")
 
 

@@ -12,6 +12,7 @@ from fakes import FakeKernel, FakeProbe, stage_edges
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.links import Links
 from nodenet.core.node_file.ways_out import WaysOut
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
@@ -84,6 +85,20 @@ def test_a_wrong_vlan_beside_another_nic_with_a_default_route() -> None:
     with pytest.raises(ProbeFailed, match="eth0 got no IPv4 address, which the node file asks for"):
         probed(rig_of(TWO_NICS), LEASED, after)
     assert 2.9 < probed(rig_of(TWO_NICS), LEASED, after, then=TWO_NICS) < 4
+
+
+def test_a_file_that_identifies_a_nic_by_its_mac_address_is_compared_with_that_nic() -> None:
+    """Its name in the file is that of the profile: neither a lost carrier nor a lost lease was seen."""
+    mac = "52:54:00:00:00:01"
+    links = Links(frozenset({"primary"}), by_key=True, macs={"primary": mac})
+    ways = WaysOut({"primary": ALL}, leased={("primary", Family.IPV4): ("primary",)})
+    wish = Desired(empty=False, links=links, ways_out=ways)
+    nic = replace(TWO_NICS.links[0], mac=mac)
+    before = replace(TWO_NICS, links=(nic, TWO_NICS.links[1]))
+    with pytest.raises(ProbeFailed, match="eth0 has no carrier any more"):
+        probed(rig_of(before), wish, replace(before, links=(replace(nic, carrier=False), TWO_NICS.links[1])))
+    with pytest.raises(ProbeFailed, match="eth0 got no IPv4 address, which the node file asks for"):
+        probed(rig_of(before), wish, replace(before, addresses=TWO_NICS.addresses[1:], routes=(SECOND,)))
 
 
 def test_another_host_s_ipv6_address_is_found_when_the_kernel_has_asked() -> None:

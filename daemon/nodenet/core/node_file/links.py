@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from nodenet.core.node_file.values import text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
@@ -21,7 +21,8 @@ class Links:
     by this very name: not a link that another key identifies, nor one that the file ignores or sets down, nor a veth,
     which libnmstate can make. *bases* are those of them that carry a VLAN or its like. *profiles* are the names that
     libnmstate gives new profiles where a name is not made of that of the link. *by_key*: another key, as a MAC address,
-    identifies one of them; its link then has any name, and its profile names no link. *macs* are such MAC addresses.
+    identifies one of them; its link then has any name, and its profile names no link. *macs*: name in the file → the
+    MAC address that identifies the link, in lower case with colons.
     """
 
     existing: frozenset[str] = frozenset()
@@ -31,7 +32,7 @@ class Links:
     bases: frozenset[str] = frozenset()
     profiles: frozenset[str] = frozenset()
     by_key: bool = False
-    macs: frozenset[str] = frozenset()
+    macs: Mapping[str, str] = field(default_factory=dict)
 
 
 def links_of(interfaces: Iterable[Block]) -> Links:
@@ -54,7 +55,7 @@ def links_of(interfaces: Iterable[Block]) -> Links:
         bases=frozenset(bases),
         profiles=frozenset(profiles - {""}),
         by_key=bool(keyed),
-        macs=frozenset({text(item, "mac-address").lower() for item in keyed} - {""}),
+        macs={text(item, "name"): mac for item in keyed if (mac := _mac(item))},
     )
 
 
@@ -83,6 +84,10 @@ def _is_free(item: Block) -> bool:
 def _is_by_key(item: Block) -> bool:
     """Return whether another key than the name identifies the link of *item*."""
     return text(item, "identifier") not in ("", "name")
+
+
+def _mac(item: Block) -> str:
+    return text(item, "mac-address").lower().replace("-", ":")
 
 
 def _names_of(item: Block) -> Iterator[str]:

@@ -92,7 +92,7 @@ class _Links:
             found = {family: self._places(link, family) for family in Family}
             families[link] = frozenset(family for family in Family if self._any_leads(found[family], family, link))
             for family, there in found.items():
-                if names := tuple(sorted(filter(lambda name, family=family: self._is_leased(name, family), there))):
+                if names := tuple(name for name in sorted(there) if self._is_leased(name, family)):
                     leased[link, family], places[link, family] = names, there
         asked = frozenset(family for family in Family if any(self._leads(item, family) for item in self._present))
         return WaysOut(families, asked, self._routed, leased, places)

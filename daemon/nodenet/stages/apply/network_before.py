@@ -77,7 +77,7 @@ class NetworkBefore:
     async def look(self, file: NodeFile, wish: Desired) -> Kept:
         """Return the present network. Raises Unavailable, PublishFailed."""
         found = await self.profiles.inventory()
-        meant = {each.link for each in found.devices if each.kind in NICS and _mac(each) in wish.links.macs}
+        meant = {each.link for each in found.devices if each.kind in NICS and _mac(each) in wish.links.macs.values()}
         links = wish.links.existing | wish.links.made | meant
         wired = [each.uuid for each in found.profiles if each.kind in WIRED and wish.links.by_key]
         return Kept(

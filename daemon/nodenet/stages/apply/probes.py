@@ -20,6 +20,7 @@ from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_file.content import Desired
 from nodenet.core.probes.kept_ways import with_kept_ways
+from nodenet.core.probes.on_host import on_host
 from nodenet.core.probes.questions import (
     NO_LOOK,
     Answer,
@@ -59,6 +60,7 @@ FORWARD_SECONDS = 35.0
 HTTPS_SECONDS = 5.0
 """How long one HTTPS request may take, which needs a process and a handshake: seconds on a node that is busy with its
 boot. It takes no longer than `probe_timeout`."""
+NO_WISH = Desired(empty=True)
 PAUSE_SECONDS = 0.1
 """Between two rounds: routes and addresses of a DHCP server come late."""
 BACK_SECONDS = 10.0
@@ -89,6 +91,8 @@ class Before:
     """What answers before an apply, the question for its new addresses, and the network of the node."""
 
     look: Look = NO_LOOK
+    wish: Desired = NO_WISH
+    """What the file asks for, with the kernel's names of links."""
     snapshot: Snapshot = field(default_factory=Snapshot)
     duplicates: Duplicates | None = None
 
@@ -149,6 +153,7 @@ class Probes:
 
     async def _at_present(self, wish: Desired) -> Before:
         snapshot = self.edges.kernel.snapshot()
+        wish = on_host(wish, snapshot.links)
         asked = questions(snapshot, self._servers(snapshot), self.scope)
         own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
         unique = tuple(new_addresses(snapshot, wish.addresses))
@@ -159,7 +164,7 @@ class Probes:
             duplicates.end()
             raise
         look = look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
-        return Before(look, snapshot, duplicates)
+        return Before(look, wish, snapshot, duplicates)
 
     def has_begun(self, digest: str) -> bool:
         """Return whether the file with *digest* was tried before."""
@@ -168,7 +173,7 @@ class Probes:
     def remember(self, digest: str, look: Look, wish: Desired) -> Look:
         """Return what answered before this try of the file with *digest*, or before an earlier one.
 
-        *wish*: what the file asks for, and so which ways out it keeps.
+        *wish*: what the file asks for, with the kernel's names, and so which ways out it keeps.
         """
         if self._held[0] == digest:
             look = merged(self._held[1], look)
@@ -179,14 +184,14 @@ class Probes:
         """Forget what answered before: the file is applied, or will not be tried again."""
         self._held = "", NO_LOOK
 
-    async def after(self, before: Before, wish: Desired) -> tuple[Look, Verdict]:
+    async def after(self, before: Before) -> tuple[Look, Verdict]:
         """Return what answers after the apply, and what that means; at once when nothing speaks against it.
 
         Raises Unavailable where the kernel does not answer until time is over.
         """
         time = asyncio.get_running_loop().time
         began, seconds = time(), self.seconds
-        look = NO_LOOK
+        look, wish = NO_LOOK, before.wish
         while True:
             last = time() - began >= seconds  # known before the round, so that the last one is a whole one
             try:

@@ -101,7 +101,7 @@ class Probing:
             return
         before = await self._running
         look = replace(before.look, proven=self._proven, interrupted=self._interrupted)
-        self._before = replace(before, look=self._probes.remember(self._file.digest, look, self._wish))
+        self._before = replace(before, look=self._probes.remember(self._file.digest, look, before.wish))
         if before.duplicates:
             self._refuse(await before.duplicates.first())
         self.way_out = self._interrupted or self._before.look.way_out is not None
@@ -115,7 +115,7 @@ class Probing:
             return
         if self._before.duplicates:
             self._refuse(await self._before.duplicates.all())
-        look, found = await self._probes.after(self._before, self._wish)
+        look, found = await self._probes.after(self._before)
         self._report(look, found)
         for text in found.noted:
             log.warning(f"After the apply {text}", message=Message.PROBE_SILENT, stage="nmstate")
