@@ -152,6 +152,10 @@ class Unavailable(NodenetError):
     bus_name = "org.nodenet1.Error.Unavailable"
 
 
+class OrderRefused(Unavailable):
+    """Something outside has answered an order, and does not carry it out; it carries out others."""
+
+
 class NotAllowed(Unavailable):
     """Something outside does not answer us, and would answer root: what it holds is unknown, not absent."""
 

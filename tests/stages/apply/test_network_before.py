@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +13,7 @@ from structlog.testing import capture_logs
 from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
@@ -229,6 +230,40 @@ async def test_a_network_manager_that_dies_before_the_activation_is_asked_again(
     with pytest.raises(Unavailable):
         await rig.restore()
     assert str(TRIAL) in rig.files.content
+
+
+class Exchanged(FakeProfiles):
+    """NetworkManager refuses the *order* for eth1, whose NIC was exchanged."""
+
+    order = "activate"
+
+    def _do(self, *order: Any) -> None:
+        super()._do(*order)
+        if order[0] == self.order and "eth1" in (order[-1], getattr(order[-1], "name", "")):
+            raise OrderRefused("NetworkManager refuses ActivateConnection: its MAC address is another one")
+
+
+@pytest.mark.parametrize(
+    ("order", "done"),
+    [
+        ("activate", ["give_back", "give_back", "activate", "activate"]),
+        ("give_back", ["give_back", "give_back", "activate"]),
+    ],
+)
+async def test_a_profile_that_network_manager_refuses_holds_no_other_one_up(order: str, done: list[str]) -> None:
+    """The uplink behind it stayed without a network for a minute, and then the file was applied to what was left."""
+    profiles = [replace(ETH0, uuid=f"u-{name}", name=name, link=name) for name in ("eth1", "eth0")]
+    devices = tuple(Device(each.link, "ethernet", profile=each) for each in profiles)
+    rig = Rig(Exchanged(Inventory(devices, tuple(profiles))))
+    rig.profiles.__dict__["order"] = order
+    await rig.before.keep(FILE, replace(WISH, links=Links(frozenset({"eth0", "eth1"}))))
+    changed = tuple(replace(each, settings=CHANGED.settings) for each in profiles)
+    rig.profiles.found = Inventory(devices, changed, settled=frozenset({"eth0"}))
+    with pytest.raises(OrderRefused):
+        await rig.restore()
+    assert [each[0] for each in rig.profiles.done] == done
+    assert rig.profiles.done[-1] == ("activate", "u-eth0", "eth0")
+    assert str(TRIAL) in rig.files.content, "it is asked again"
 
 
 async def test_a_link_that_was_not_in_use_is_disconnected_before_its_profile_comes_back() -> None:

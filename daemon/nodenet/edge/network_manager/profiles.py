@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Mapping
 from typing import Any
 
-from nodenet.core.errors import NotAllowed, Unavailable
+from nodenet.core.errors import NotAllowed, OrderRefused, Unavailable
 from nodenet.core.network_manager.objects import NAME, PATH, Inventory, inventory, path_of_link
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.edge.bus.connection import Bus, Refused, Variant
@@ -179,7 +179,7 @@ class Profiles:
     async def _path(self, uuid: str) -> str:
         path = await self._find(uuid)
         if path is None:
-            raise Unavailable(f"NetworkManager has no profile {uuid}", remedy="Look at `nmcli connection`")
+            raise OrderRefused(f"NetworkManager has no profile {uuid}", remedy="Look at `nmcli connection`")
         return path
 
     async def _find(self, uuid: str) -> str | None:
@@ -195,7 +195,7 @@ class Profiles:
         # Not GetDeviceByIpIface: for br-ex it may return Open vSwitch's bridge or port, which have no addresses.
         path = path_of_link(await self._objects(), link)
         if path is None:
-            raise Unavailable(f"NetworkManager has no device {link}", remedy="Look at `nmcli device`")
+            raise OrderRefused(f"NetworkManager has no device {link}", remedy="Look at `nmcli device`")
         return path
 
     async def _objects(self) -> Any:  # noqa: ANN401  (object path → interface → property → plain value)
@@ -242,8 +242,8 @@ class Profiles:
         return await self._bus.call(NAME, path, interface, member, signature, body, seconds=seconds)
 
 
-def _refused(what: str, error: Refused) -> Unavailable:
-    return Unavailable(f"NetworkManager {what}: {error.text}", remedy="Look at `journalctl -u NetworkManager`")
+def _refused(what: str, error: Refused) -> OrderRefused:
+    return OrderRefused(f"NetworkManager {what}: {error.text}", remedy="Look at `journalctl -u NetworkManager`")
 
 
 def _without_legacy(settings: Settings) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection
-from contextlib import suppress
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import structlog
 
-from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
@@ -109,25 +109,40 @@ class NetworkBefore:
         return tuple([await self.keeper.keep(uuid) for uuid in present])
 
     async def restore(self, kept: Kept) -> None:
-        """Put the network of *kept* back. Raises Unavailable, RollbackFailed, PublishFailed."""
+        """Put the network of *kept* back. Raises Unavailable, RollbackFailed, PublishFailed.
+
+        What NetworkManager refuses for one profile keeps no other one from coming back; it is raised in the end.
+        """
         rolled_back = await self.checkpoint.roll_back_interrupted()
         found = await self.profiles.inventory()
         present = await self._present(found, kept.links)
         way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=self.what is What.APPLY)
         if way.give_back:
             self._begin(kept, way)
+        refused: list[OrderRefused] = []
         for uuid in way.delete:
-            await self.profiles.delete(uuid)
+            with _noting(refused):
+                await self.profiles.delete(uuid)
         for link in way.disconnect:
-            await self.profiles.disconnect(link)
+            with _noting(refused):
+                await self.profiles.disconnect(link)
+        missing = {each.uuid for each in way.give_back}
         for profile in way.give_back:
-            if error := await self.keeper.give_back(profile):
-                log.warning(error.cause, message=error.message, remedy=error.remedy)
-        due = [(uuid, link) for uuid, link in way.activate if await self._activate(kept, uuid, link)]
+            with _noting(refused):
+                if error := await self.keeper.give_back(profile):
+                    log.warning(error.cause, message=error.message, remedy=error.remedy)
+                missing.remove(profile.uuid)
+        due: list[tuple[str, str]] = []
+        for uuid, link in way.activate:
+            with _noting(refused):
+                if uuid not in missing and await self._activate(kept, uuid, link):
+                    due.append((uuid, link))
         if not way.empty:
             text = f"Put the profiles from before the {self.what} of {kept.name} back"
             log.warning(text, message=MESSAGE[self.what])
         await self._settled(due)
+        if refused:
+            raise refused[0]
 
     def _begin(self, kept: Kept, way: WayBack) -> None:
         """Note what is to be activated: once the profiles have their settings again, nothing else shows that.
@@ -203,6 +218,15 @@ class NetworkBefore:
         """Do the same where the record does no harm: the node file on disk is the one of the trial."""
         with suppress(PublishFailed):
             self.forget()
+
+
+@contextmanager
+def _noting(refused: list[OrderRefused]) -> Iterator[None]:
+    """Note what NetworkManager refuses, and go on."""
+    try:
+        yield
+    except OrderRefused as error:
+        refused.append(error)
 
 
 def _mac(device: Device) -> str:
