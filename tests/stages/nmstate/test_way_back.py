@@ -22,7 +22,7 @@ from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import APPLY, INTENT
-from nodenet.stages.nmstate.way_back import AGAIN_SECONDS, PATIENCE_SECONDS, WayBack
+from nodenet.stages.nmstate.way_back import AGAIN_SECONDS, PATIENCE_SECONDS, START_SECONDS, WayBack
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
 PORT = replace(ETH0, settings={"connection": {"controller": "br-ex"}})
@@ -144,6 +144,19 @@ async def test_network_manager_is_waited_for(state: ManagerState) -> None:
     rig.manager.status = state
     assert isinstance(await rig.way_back.restored(), Waiting)
     assert rig.keeps
+
+
+async def test_a_network_manager_that_is_starting_is_waited_for_ten_seconds() -> None:
+    """What it has not found yet would be missed; a lease that does not come holds nothing up."""
+    rig = Rig()
+    await rig.interrupted()
+    rig.manager.status = ManagerState.STARTING
+    waiting = await rig.way_back.restored()
+    assert isinstance(waiting, Waiting)
+    assert waiting.seconds == START_SECONDS
+    rig.clock.now += START_SECONDS
+    assert await rig.way_back.restored() is None
+    assert rig.orders == ["give_back", "activate"]
 
 
 async def test_a_network_manager_that_refuses_is_asked_for_a_minute() -> None:

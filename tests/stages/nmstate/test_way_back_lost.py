@@ -267,6 +267,16 @@ async def test_what_could_not_be_put_back_outlives_a_try_that_is_rolled_back() -
     assert node.is_before
 
 
+async def test_a_full_disk_is_no_wait_once_the_way_back_was_given_up() -> None:
+    """The stage waited for ever, and kubelet with it: each pass began the minute of a failing disk again."""
+    node = await interrupted()
+    node.profiles.refuses = True
+    assert isinstance(await node.attempt(), Waiting)
+    node.clock.now += PATIENCE_SECONDS
+    node.files.full = True
+    assert isinstance(await node.attempt(), Failed)
+
+
 async def test_a_rollback_that_fails_is_no_end_without_a_known_good_file() -> None:
     node = Node(manager=StuckManager())
     node.once_applied(lambda: node.manager.pending.append(Checkpoint("/cp/1", node.clock.now)))

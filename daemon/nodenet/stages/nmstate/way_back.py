@@ -22,6 +22,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_ip.published_files import BRIDGE_UP
+from nodenet.core.since import NEVER
 from nodenet.core.trial.record import Kept
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.network_before import NetworkBefore, What
@@ -32,6 +33,8 @@ log = structlog.get_logger()
 
 AGAIN_SECONDS = 5.0
 """When a NetworkManager that refuses, or a disk that fails, is asked again."""
+START_SECONDS = 10.0
+"""How long a NetworkManager that is starting is waited for: it may wait for the lease of a link that the file ended."""
 PATIENCE_SECONDS = 60.0
 """After so long the file is applied all the same, or the disk is a failure. Not a number of tries: events wake too."""
 
@@ -50,6 +53,7 @@ class WayBack:
         """Logged once."""
         self._refused_since: float | None = None
         self._refused = ""
+        self._starting = NEVER
         self._unread_since: float | None = None
         self._look: asyncio.Future[Kept] | None = None
         """A look at the network that has begun."""
@@ -120,9 +124,9 @@ class WayBack:
 
     @property
     def _may_have_left(self) -> bool:
-        """Whether there is something to put back, or the disk does not say."""
+        """Whether there is something to put back that was not given up, or the disk does not say."""
         with suppress(PublishFailed):
-            return self._before.kept is not None and not self._is_committed
+            return self._due() is not None
         return True
 
     def _is_over(self, since: float | None) -> bool:
@@ -130,15 +134,18 @@ class WayBack:
 
     async def _restored(self) -> Waiting | None:
         self._forget_what_has_ended()
-        kept = self._before.kept
-        if kept is None or kept == self._undone or self._is_over(self._refused_since) or self._is_committed:
+        kept = self._due()
+        if kept is None:
             return None
-        if BRIDGE not in kept.active and self._before.files.read(BRIDGE_UP) is not None:
-            return None  # br-ex was made since: its uplink is taken from it before kubelet starts, or not at all
         state, words = await self._presence.look()
         if state not in (ManagerState.READY, ManagerState.STARTING):
             self._refused_since = None  # one that is away has refused nothing
             return Waiting(words, MANAGER)
+        self._starting = self._starting.holds(self._pipeline.now()) if state is ManagerState.STARTING else NEVER
+        if self._starting is not NEVER and not self._presence.starts_endlessly:
+            left = self._starting.left(self._pipeline.now(), START_SECONDS)
+            if left > 0:  # a link that it has not found yet would be missed, and one that it activates activated twice
+                return Waiting(words, MANAGER, left)
         if self._told != kept:
             self._told = kept
             text = f"An apply of {kept.name} was interrupted; the network from before it comes back first"
@@ -156,6 +163,15 @@ class WayBack:
         self._undone, self._told, self._refused_since = kept, None, None
         self._before.end(kept)
         return None
+
+    def _due(self) -> Kept | None:
+        """Return what is to be put back, None where that is done or given up. Raises PublishFailed."""
+        kept = self._before.kept
+        if kept is None or kept == self._undone or self._is_over(self._refused_since) or self._is_committed:
+            return None
+        if BRIDGE not in kept.active and self._before.files.read(BRIDGE_UP) is not None:
+            return None  # br-ex was made since: its uplink is taken from it before kubelet starts, or not at all
+        return kept
 
     @property
     def problem(self) -> Problem | None:
