@@ -35,7 +35,16 @@ DONE = "rolled back: the network is as it was before the trial\n"
 async def test_the_trial_is_rolled_back(private_bus: PrivateBus, reports: Reports, said: str) -> None:
     async with daemon(private_bus.address, documents=reports) as calls:
         assert await printed(private_bus.address, "rollback") == (0, DONE, said)
-    assert calls == [("GetStatus", []), ("RollBackTrial", [""]), ("GetStatus", [])]
+    assert calls == [("GetStatus", []), ("RollBackTrial", ["d" * 64]), ("GetStatus", [])]
+
+
+@pytest.mark.parametrize(("state", "asked"), [("holding", "d" * 64), ("applying", "d" * 64), ("rolled-back", "")])
+async def test_only_the_trial_that_runs_now_is_ended(private_bus: PrivateBus, state: str, asked: str) -> None:
+    """It may end meanwhile, and another one begin. Where none runs, nodenetd says so."""
+    reports = Reports(ROLLED_BACK, first={"state": state, "digest": "d" * 64})
+    async with daemon(private_bus.address, documents=reports) as calls:
+        await printed(private_bus.address, "rollback")
+    assert calls[1] == ("RollBackTrial", [asked])
 
 
 async def test_a_refusal_is_printed_with_its_exit_code(private_bus: PrivateBus) -> None:

@@ -549,6 +549,22 @@ def test_dns_servers_that_fall_silent_are_reported_and_back_by_themselves(after:
     assert rig.reports[0].message is Message.NAME_SERVERS_SILENT
 
 
+def test_a_dns_server_at_any_address_of_the_node_is_none_of_others() -> None:
+    """As the probes around an apply see it: a resolver of the node listens on a VIP or a dummy link."""
+    rig = asking(FIRST, SECOND)
+    own = replace(SNAPSHOT.addresses[0], address=FIRST, link="dummy0")
+    rig.kernel.now = replace(SNAPSHOT, addresses=(*SNAPSHOT.addresses, own))
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS)
+        assert set(rig.name_servers.asked) == {(SECOND,)}
+        rig.kernel.broken = Unavailable("no buffer space")
+        await asyncio.sleep(PROBE_SECONDS)
+        assert set(rig.name_servers.asked) == {(SECOND,), (FIRST, SECOND)}, "its node IPs are known all the same"
+
+    run(story, rig)
+
+
 def test_dns_servers_are_asked_twice_a_minute_while_they_answer() -> None:
     """Both at once, and what they answer is read with the watchdog's beat: nodenetd does not wake for it."""
     rig = asking(FIRST, SECOND)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from nodenet.cli.ask import ask
-from nodenet.cli.on_trial import reported
+from nodenet.cli.on_trial import reported, runs
 from nodenet.cli.outputs import note
 from nodenet.core.trial.trial import ANSWER_SECONDS, APPLY_IT, ONCE_APPLIED, TrialState, not_applied
 
@@ -22,9 +22,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (there are no options)
     """End the trial; return the exit code. Raises NodenetError."""
-    if reported().get("state") == TrialState.APPLYING:
+    found = reported()
+    if found.get("state") == TrialState.APPLYING:
         note(f"nodenetctl: {ONCE_APPLIED}")
-    ask("RollBackTrial", "s", [""], seconds=ANSWER_SECONDS)
+    digest = found.get("digest", "") if runs(found) else ""  # not one that begins meanwhile
+    ask("RollBackTrial", "s", [digest], seconds=ANSWER_SECONDS)
     print("rolled back: the network is as it was before the trial")
     if edited := reported().get("edited"):
         note(f"nodenetctl: {not_applied(edited)}. {APPLY_IT}")

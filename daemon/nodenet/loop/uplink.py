@@ -259,13 +259,18 @@ class UplinkWatch:
 
     async def _ask_name_servers(self, place: Place) -> None:
         while True:
-            await self._look_at_name_servers(place.node_ips)
+            await self._look_at_name_servers(self._own_addresses(place))
             await asyncio.sleep(_until_asked(self._servers.condition, NAME_SERVER_SECONDS))
 
-    async def _look_at_name_servers(self, own: Sequence[IPAddress]) -> None:
+    def _own_addresses(self, place: Place) -> Collection[IPAddress]:
+        """Return all addresses of the node: a server at one of them is its own. Only the node IPs where that fails."""
+        with contextlib.suppress(Unavailable):
+            return {*place.node_ips, *(each.address for each in self._edges.kernel.snapshot().addresses)}
+        return place.node_ips
+
+    async def _look_at_name_servers(self, own: Collection[IPAddress]) -> None:
         texts = self._edges.name_servers.files()
-        listed = servers_of_others(texts, own)
-        self._edges.name_servers.ask(listed)
+        self._edges.name_servers.ask(listed := servers_of_others(texts, own))
         is_fine = self._servers.condition == FINE
         await asyncio.sleep(_until_asked(FINE, BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
         answered = self._edges.name_servers.answered()
