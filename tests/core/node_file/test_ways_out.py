@@ -9,7 +9,8 @@ import pytest
 from nodenet.core.ip import Family
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.node_file.ways_out import WaysOut
+from nodenet.core.node_file.ways_out import WaysOut, ways_out
+from nodenet.core.node_file.yaml_text import Block, load
 
 V4, V6 = Family.IPV4, Family.IPV6
 ETH0 = "- name: eth0\n  type: ethernet\n"
@@ -108,6 +109,7 @@ def test_a_default_route_keeps_its_family(route: str, family: Family | None) -> 
         ("{state: absent, next-hop-interface: eth0}", set()),
         ("{state: absent, next-hop-interface: eth1}", {V4, V6}),
         ("{state: absent, destination: '::/0', next-hop-interface: eth0, table-id: 100}", {V4, V6}),
+        ("{state: absent, destination: '::/0', next-hop-interface: eth0, next-hop-address: 'fd00::1'}", {V4, V6}),
         ("{state: absent, destination: 198.51.100.0/24, next-hop-interface: eth0}", {V4, V6}),
         (
             "{state: absent, next-hop-interface: eth0}, {destination: 0.0.0.0/0, next-hop-interface: eth0}",
@@ -115,8 +117,8 @@ def test_a_default_route_keeps_its_family(route: str, family: Family | None) -> 
         ),
     ],
 )
-@pytest.mark.parametrize("link", [ETH0, ETH0 + STATIC4 + AUTO6])
-def test_a_file_that_removes_a_default_route_ends_that_way_out(link: str, routes: str, families: set[Family]) -> None:
+@pytest.mark.parametrize("link", [ETH0, ETH0 + STATIC4 + STATIC6])
+def test_a_file_that_removes_a_static_default_route_ends_it(link: str, routes: str, families: set[Family]) -> None:
     found = ways(link, f"routes: {{config: [{routes}]}}\n")
     assert {each for each in Family if found.keeps("eth0", each)} == families
 
@@ -148,12 +150,33 @@ def test_a_gateway_on_any_link_in_its_place_will_do() -> None:
     assert found.places[("eth0", V4)] == {"eth0", "bond0", "bond0.100", "bond0.200"}
 
 
-def test_links_may_have_other_names() -> None:
-    """A file that identifies a NIC by its MAC address names the profile."""
-    found = ways(ETH0.replace("eth0", "uplink") + DHCP4 + NO6).renamed({"uplink": "eth0"})
-    assert (found.keeps("eth0", V4), found.keeps("eth0", V6)) == (True, False)
+@pytest.mark.parametrize(
+    "route", ["{state: absent, next-hop-interface: eth0}", "{state: absent, destination: 0.0.0.0/0}"]
+)
+@pytest.mark.parametrize("interfaces", [ETH0 + DHCP4, BOND + DHCP4])
+def test_a_default_route_that_comes_with_a_lease_is_not_removed(interfaces: str, route: str) -> None:
+    """As where a node moves from a static address to DHCP: libnmstate removes static routes alone."""
+    found = ways(interfaces, f"routes: {{config: [{route}]}}\n")
+    assert found.keeps("eth0", V4)
+    assert ("eth0", V4) in found.leased
+
+
+def test_an_address_of_a_lease_whose_routes_are_in_another_table_is_expected() -> None:
+    """The settings may list that table."""
+    found = ways(ETH0 + DHCP4.replace("dhcp", "auto-route-table-id: 100, dhcp") + NO6)
+    assert not found.keeps("eth0", V4)
     assert found.leased == {("eth0", V4): ("eth0",)}
-    assert found.places == {("eth0", V4): frozenset({"eth0"})}
+
+
+def test_links_may_have_other_names() -> None:
+    """A file that identifies a NIC by its MAC address names the profile, and other parts of it may name the link."""
+    text = ETH0.replace("eth0", "uplink") + NO4 + NO6 + VLAN + DHCP4
+    document = load("worker-0.yml", f"interfaces:\n{text}")
+    assert isinstance(document, Block)
+    found = ways_out(document, {"uplink": "eth0"})
+    assert (found.keeps("eth0", V4), found.keeps("eth0", V6)) == (True, False)
+    assert found.leased == {("eth0", V4): ("eth0.7",), ("eth0.7", V4): ("eth0.7",)}
+    assert found.places[("eth0", V4)] == {"eth0", "eth0.7"}
 
 
 def test_router_advertisements_lease_addresses_too() -> None:

@@ -92,6 +92,14 @@ def test_a_gateway_on_a_link_in_its_place_will_do() -> None:
     assert failed(before, Look({OTHER: YES}, frozenset({V4}), static), ways) != (), "another network answers"
 
 
+def test_a_router_that_answers_the_address_of_the_link_is_no_lease() -> None:
+    """A VLAN whose router gives a default route and no prefix: the node would have no address that others can reach."""
+    ways = WaysOut({"eth0": BOTH}, leased={("eth0", V6): ("eth0",)}, places={("eth0", V6): frozenset({"eth0"})})
+    before = Look({SIX: YES}, frozenset({V6}), frozenset({("eth0", V6)}))
+    assert failed(before, Look({SIX: YES}, frozenset({V6})), ways) != ()
+    assert failed(before, before, ways) == ()
+
+
 def test_an_ipv4_route_over_an_ipv6_next_hop_is_no_ipv6_way_out() -> None:
     """RFC 5549: a file that replaces it by an IPv4 gateway loses nothing."""
     before = Look({SIX: YES}, frozenset({V4}))

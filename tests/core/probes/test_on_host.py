@@ -45,6 +45,22 @@ def test_a_link_is_found_by_its_mac_address_or_another_name() -> None:
     assert not found.ways_out.keeps("eth0", Family.IPV6)
 
 
+def test_other_parts_of_the_file_may_name_the_link() -> None:
+    """Whatever the order of a set of names is."""
+    text = TEXT.replace("base-iface: primary", "base-iface: eth0").replace("dhcp: true", "dhcp: false")
+    text += "routes: {config: [{state: absent, next-hop-interface: eth0}]}\n"
+    found = on_host(wish(text), (Link(2, "eth0", mac=MAC), Link(3, "eth1", altnames=("long-name",))))
+    assert not found.ways_out.keeps("eth0", Family.IPV4)
+    assert not found.ways_out.keeps("eth0", Family.IPV6)
+
+
+def test_of_links_with_one_mac_address_the_master_is_meant() -> None:
+    """A virtual function below the link of its hypervisor."""
+    for order in (1, -1):
+        twins = (Link(2, "eth0", mac=MAC), Link(3, "enP1s1", mac=MAC, master="eth0"))[::order]
+        assert "eth0" in on_host(wish(), twins).links.existing
+
+
 def test_names_may_be_exchanged() -> None:
     text = "interfaces:\n" + "".join(
         f"- {{name: {name}, identifier: mac-address, mac-address: {mac}, ipv6: {{enabled: {on}}}}}\n"

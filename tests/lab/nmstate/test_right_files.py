@@ -8,7 +8,7 @@ import pytest
 
 from factories import NO_BRIDGE, NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
-from lab.nmstate.test_probes import DHCP, SETTINGS, TARGETS, reloaded
+from nmstate.test_probes import DHCP, SETTINGS, TARGETS, reloaded
 from story import STATIC, settle, stage
 
 BOTH = "ip route | grep -q '^default via 10.88.0.1' && ip -6 route | grep -q '^default'"

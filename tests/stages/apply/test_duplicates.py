@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from dataclasses import replace
 from ipaddress import ip_address
@@ -59,3 +60,25 @@ def test_a_router_that_answers_for_every_address_may_take_its_time() -> None:
     rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={beside: 0.8}))
     rig.neighbours.on["eth0"] = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
     assert timed(rig.around().begin) > 0.8, "the answer is judged before anything is applied"
+
+
+@pytest.mark.parametrize("late", [0.03, 0.08, 0.14])
+def test_a_router_that_answers_during_the_apply_is_judged_behind_it(late: float) -> None:
+    """The apply empties the table of neighbours, and the router answers for any address again afterwards."""
+    beside = ip_address("192.0.2.15")
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={NEW: late, beside: 0.3}))
+    table = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
+    rig.neighbours.on["eth0"] = table
+
+    async def story() -> None:
+        probing = rig.around()
+        await probing.begin()
+        await asyncio.sleep(0.16)
+        rig.neighbours.on["eth0"] = ()
+        rig.neighbours.there.remove(beside)
+        await asyncio.sleep(1.0)
+        rig.neighbours.on["eth0"] = table[1:]
+        rig.neighbours.there.add(beside)
+        await probing.accept()
+
+    timed(story)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 from typing import Any
@@ -264,6 +265,11 @@ async def test_a_profile_that_network_manager_refuses_holds_no_other_one_up(orde
     assert [each[0] for each in rig.profiles.done] == done
     assert rig.profiles.done[-1] == ("activate", "u-eth0", "eth0")
     assert str(TRIAL) in rig.files.content, "it is asked again"
+    rig.profiles.found = Inventory(devices, tuple(profiles), settled=frozenset({"eth0"}))
+    rig.profiles.done.clear()
+    with pytest.raises(OrderRefused) if order == "activate" else nullcontext():
+        await rig.restore()
+    assert rig.profiles.done == [("activate", "u-eth1", "eth1")], "what is back is left alone"
 
 
 async def test_a_link_that_was_not_in_use_is_disconnected_before_its_profile_comes_back() -> None:

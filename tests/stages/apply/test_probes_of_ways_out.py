@@ -11,8 +11,8 @@ import pytest
 from fakes import FakeKernel, FakeProbe, stage_edges
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
-from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.links import Links
+from nodenet.core.node_file.content import Desired, parse
+from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.ways_out import WaysOut
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
@@ -90,9 +90,9 @@ def test_a_wrong_vlan_beside_another_nic_with_a_default_route() -> None:
 def test_a_file_that_identifies_a_nic_by_its_mac_address_is_compared_with_that_nic() -> None:
     """Its name in the file is that of the profile: neither a lost carrier nor a lost lease was seen."""
     mac = "52:54:00:00:00:01"
-    links = Links(frozenset({"primary"}), by_key=True, macs={"primary": mac})
-    ways = WaysOut({"primary": ALL}, leased={("primary", Family.IPV4): ("primary",)})
-    wish = Desired(empty=False, links=links, ways_out=ways)
+    keys = f'name: primary, identifier: mac-address, mac-address: "{mac}"'
+    text = f"interfaces: [{{{keys}, ipv4: {{enabled: true, dhcp: true}}}}]\n"
+    wish = parse(NodeFile("worker-0.yml", text, "d"))
     nic = replace(TWO_NICS.links[0], mac=mac)
     before = replace(TWO_NICS, links=(nic, TWO_NICS.links[1]))
     with pytest.raises(ProbeFailed, match="eth0 has no carrier any more"):

@@ -154,6 +154,13 @@ async def test_a_network_manager_that_is_starting_is_waited_for_ten_seconds() ->
     waiting = await rig.way_back.restored()
     assert isinstance(waiting, Waiting)
     assert waiting.seconds == START_SECONDS
+    rig.clock.now += START_SECONDS - 1.0
+    rig.manager.status = ManagerState.ABSENT
+    assert isinstance(await rig.way_back.restored(), Waiting)
+    rig.manager.status = ManagerState.STARTING
+    waiting = await rig.way_back.restored()
+    assert isinstance(waiting, Waiting)
+    assert waiting.seconds == START_SECONDS, "another start"
     rig.clock.now += START_SECONDS
     assert await rig.way_back.restored() is None
     assert rig.orders == ["give_back", "activate"]

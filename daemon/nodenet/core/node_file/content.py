@@ -6,7 +6,7 @@ libnmstate gets the *text* of the file, unchanged. The tree read here is used fo
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from nodenet.core.node_file.addresses import LinkAddress, static_addresses
@@ -45,6 +45,8 @@ class Desired:
     """The static addresses that it gives them."""
     ways_out: WaysOut = NO_WAYS
     """What it leaves of the ways out of the node."""
+    document: Block | None = field(default=None, compare=False, repr=False)
+    """The tree, for look-ups under other names of its links; it may contain secrets."""
 
     @property
     def brings_bridge(self) -> bool:
@@ -102,6 +104,7 @@ def _desired(document: Block) -> Desired:
         links=links_of(present),
         addresses=tuple(static_addresses(present)),
         ways_out=ways_out(document),
+        document=document,
     )
 
 

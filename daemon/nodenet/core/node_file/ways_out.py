@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 from nodenet.core.ip import Family
 from nodenet.core.node_file.gateways import is_leased
@@ -47,42 +48,41 @@ class WaysOut:
         """
         return family in self.routed | self.families.get(link, self.asked)
 
-    def renamed(self, names: Mapping[str, str]) -> WaysOut:
-        """Return the same, with other *names* of links."""
-
-        def new(name: str) -> str:
-            return names.get(name, name)
-
-        return WaysOut(
-            {new(link): found for link, found in self.families.items()},
-            self.asked,
-            self.routed,
-            {(new(link), family): tuple(map(new, links)) for (link, family), links in self.leased.items()},
-            {(new(link), family): frozenset(map(new, links)) for (link, family), links in self.places.items()},
-        )
-
 
 NO_WAYS = WaysOut()
 
 
-def ways_out(document: Block) -> WaysOut:
-    """Return what a node file says about them."""
-    return _Links(document).ways_out()
+def ways_out(document: Block, names: Mapping[str, str] = MappingProxyType({})) -> WaysOut:
+    """Return what a node file says about them; *names*: name of a link in the file → name in the result."""
+    return _Links(document, names).ways_out()
 
 
 class _Links:
     """The links of one node file, and what is above each of them."""
 
-    def __init__(self, document: Block) -> None:
+    def __init__(self, document: Block, names: Mapping[str, str]) -> None:
+        self._names = names
         items = [item for _, item in interfaces(document) if text(item, "state") != "ignore"]
         self._present = [item for item in items if text(item, "state") not in _GONE]
-        self._by_name: dict[str, list[Block]] = {text(item, "name"): [] for item in items}
+        self._by_name: dict[str, list[Block]] = {self._name(item): [] for item in items}
         for item in self._present:
-            self._by_name[text(item, "name")].append(item)
-        self._ports = frozenset(port for item in self._present for port in _ports(item))
-        self._masters, self._above = _masters(self._present), _above(self._present)
-        self._ended = frozenset(_ended(document))
+            self._by_name[self._name(item)].append(item)
+        self._ports = frozenset(self._known(port) for item in self._present for port in _ports(item))
+        self._masters, self._above = self._renamed(_masters(self._present)), self._renamed(_above(self._present))
+        self._ended = frozenset((self._known(link), family) for link, family in _ended(document))
         self._routed = frozenset(_routed(document))
+
+    def _known(self, name: str) -> str:
+        return self._names.get(name, name)
+
+    def _name(self, item: Block) -> str:
+        return self._known(text(item, "name"))
+
+    def _renamed(self, above: Mapping[str, set[str]]) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for link, others in above.items():
+            found.setdefault(self._known(link), set()).update(map(self._known, others))
+        return found
 
     def ways_out(self) -> WaysOut:
         families: dict[str, frozenset[Family]] = {}
@@ -124,16 +124,20 @@ class _Links:
         return any(
             is_leased(section)
             for item in self._by_name.get(name, ())
-            if self._leads(item, family) and isinstance(section := item.get(family.value), Block)
+            if self._leads(item, family, any_table=True) and isinstance(section := item.get(family.value), Block)
         )
 
-    def _leads(self, item: Block, family: Family) -> bool:
+    def _leads(self, item: Block, family: Family, *, any_table: bool = False) -> bool:
+        """Return whether the file gives the link of *item* a way out; *any_table*: by policy routing as well."""
         section = item.get(family.value)
-        if not isinstance(section, Block) or not self._may_lead(text(item, "name"), family):
+        if not isinstance(section, Block) or not _has(section, family):
             return False
-        return _has(section, family) and not _is_beside(section)
+        if is_leased(section):
+            return not _is_beside(section, any_table=any_table)
+        return self._may_lead(self._name(item), family)
 
     def _may_lead(self, name: str, family: Family) -> bool:
+        """Return whether the file leaves the static default route of the link, if there is one."""
         return self._ended.isdisjoint({(name, family), (_EVERY_LINK, family)})
 
 
@@ -152,11 +156,10 @@ def _has(section: Block, family: Family) -> bool:
     return not (_is_off(section, "autoconf") and text(section, "dhcp").lower() in NO)
 
 
-def _is_beside(section: Block) -> bool:
-    """Return whether the link gets its addresses from a server, and no default route of the main table with them."""
-    table = text(section, "auto-route-table-id")
-    no_route = _is_off(section, "auto-gateway") or _is_off(section, "auto-routes") or table not in _MAIN_TABLE
-    return no_route and is_leased(section)
+def _is_beside(section: Block, *, any_table: bool) -> bool:
+    """Return whether the link gets no default route with the addresses from a server, or one of another table."""
+    is_of_main = text(section, "auto-route-table-id") in _MAIN_TABLE
+    return _is_off(section, "auto-gateway") or _is_off(section, "auto-routes") or not (is_of_main or any_table)
 
 
 def _is_off(section: Block, key: str) -> bool:
@@ -216,9 +219,13 @@ def _routed(document: Block) -> Iterator[Family]:
 
 
 def _ended(document: Block) -> Iterator[Way]:
-    """Yield the ways out whose default route the file removes; a key that such an entry lacks means every value."""
+    """Yield the ways out whose static default route the file removes, whatever the gateway is.
+
+    A key that such an entry lacks means every value. A route that came with a lease stays.
+    """
     for _, route in routes(document):
-        if text(route, "state") != "absent" or text(route, "table-id") not in _MAIN_TABLE:
+        is_main = text(route, "table-id") in _MAIN_TABLE
+        if text(route, "state") != "absent" or not is_main or text(route, "next-hop-address"):
             continue
         destination = text(route, "destination")
         named = _DEFAULT.get(destination)

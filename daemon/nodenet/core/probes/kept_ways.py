@@ -58,7 +58,12 @@ def lost_ways(before: Look, after: Look, reported: Collection[Question]) -> Iter
 
 
 def _is_met(lease: WantedLease, after: Look) -> bool:
+    """Return whether one of the links has the address, or another address leads to a gateway that answers.
+
+    An IPv6 router answers a node that has the address of the link alone.
+    """
     if any((link, lease.family) in after.addressed for link in lease.links):
         return True
     gateways = (each for each, answer in after.answers.items() if each.kind is Kind.GATEWAY and answer is Answer.YES)
-    return any(each.family is lease.family and each.link in lease.places for each in gateways)
+    there = (each.link for each in gateways if each.family is lease.family and each.link in lease.places)
+    return any((link, lease.family) in after.addressed for link in there)

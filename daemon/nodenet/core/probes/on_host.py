@@ -11,12 +11,13 @@ from dataclasses import replace
 
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.ways_out import ways_out
 
 
 def on_host(wish: Desired, present: Iterable[Link]) -> Desired:
     """Return *wish* with the kernel's names, as far as the links are among the *present* ones."""
     names = _names(wish, list(present))
-    if not names:
+    if not names or wish.document is None:
         return wish
 
     def new(found: frozenset[str]) -> frozenset[str]:
@@ -24,12 +25,13 @@ def on_host(wish: Desired, present: Iterable[Link]) -> Desired:
 
     links = replace(wish.links, existing=new(wish.links.existing), made=new(wish.links.made))
     addresses = tuple((names.get(link, link), address) for link, address in wish.addresses)
-    return replace(wish, links=links, addresses=addresses, ways_out=wish.ways_out.renamed(names))
+    return replace(wish, links=links, addresses=addresses, ways_out=ways_out(wish.document, names))
 
 
 def _names(wish: Desired, present: list[Link]) -> Mapping[str, str]:
     """Return name in the file → name of the kernel, where they differ."""
-    by_mac = {each.hardware_mac.lower(): each.name for each in present if each.hardware_mac and not _is_virtual(each)}
+    nics = sorted((each for each in present if not _is_virtual(each)), key=lambda each: each.master is None)
+    by_mac = {each.hardware_mac.lower(): each.name for each in nics if each.hardware_mac}  # of twins the master
     by_altname = {altname: each.name for each in present for altname in each.altnames}
     taken = {each.name for each in present}
     names = {name: by_altname[name] for name in wish.links.existing - taken if name in by_altname}

@@ -32,45 +32,54 @@ class Duplicates:
         self._answer = answer
         self._neighbours = neighbours
         self._own = own
+        self._macs: dict[Question, bytes | None] = {}
+        """Who has answered, None where the kernel does not say."""
         self._heard = asyncio.Event()
         self._began = asyncio.get_running_loop().time()
-        self._found = asyncio.ensure_future(self._ask(asked)) if asked else None
+        self._asking = asyncio.ensure_future(self._ask(asked)) if asked else None
 
     async def first(self) -> tuple[Question, ...]:
         """Return the addresses of other hosts, none where no host has answered within HEAD_START_SECONDS."""
-        if self._found is None:
+        if self._asking is None:
             return ()
         heard = asyncio.ensure_future(self._heard.wait())
         try:
             left = self._began + HEAD_START_SECONDS - asyncio.get_running_loop().time()
-            await asyncio.wait((heard, self._found), timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((heard, self._asking), timeout=max(0.0, left), return_when=asyncio.FIRST_COMPLETED)
         finally:
             heard.cancel()
-        return await self.all() if self._heard.is_set() else ()
+        return await self.rest() if self._heard.is_set() else ()
 
-    async def all(self) -> tuple[Question, ...]:
-        """Return the addresses of other hosts that have answered within UNIQUE_SECONDS."""
-        return await asyncio.shield(self._found) if self._found else ()
+    async def rest(self) -> tuple[Question, ...]:
+        """Return the addresses of other hosts that have answered within UNIQUE_SECONDS and were not returned before.
+
+        Whether a router has answered is asked here, not beside the apply: that empties the table of neighbours.
+        """
+        if self._asking:
+            await asyncio.shield(self._asking)
+        answered, self._macs = self._macs, {}
+        taken = await asyncio.gather(*(self._is_of_host(*each) for each in answered.items()))
+        return tuple(question for question, is_taken in zip(answered, taken, strict=True) if is_taken)
 
     def end(self) -> None:
         """Wait for no answer any longer."""
-        if self._found and not self._found.cancel() and not self._found.cancelled():
-            self._found.exception()  # nothing is applied, so it is not awaited
+        if self._asking and not self._asking.cancel() and not self._asking.cancelled():
+            self._asking.exception()  # nothing is applied, so it is not awaited
 
-    async def _ask(self, asked: Collection[Question]) -> tuple[Question, ...]:
-        taken = await asyncio.gather(*map(self._is_taken, asked))
-        return tuple(question for question, is_taken in zip(asked, taken, strict=True) if is_taken)
+    async def _ask(self, asked: Collection[Question]) -> None:
+        await asyncio.gather(*map(self._hear, asked))
 
-    async def _is_taken(self, question: Question) -> bool:
-        """Return whether another host has the address.
+    async def _hear(self, question: Question) -> None:
+        if await self._answer(question, UNIQUE_SECONDS) is Answer.YES:
+            self._macs[question] = self._mac(question)
+            self._heard.set()
+
+    async def _is_of_host(self, question: Question, mac: bytes | None) -> bool:
+        """Return whether another host has the address that *mac* has answered for.
 
         Not if a router answers for it (proxy ARP, RFC 1027), and not if it is answered with a MAC of this node
         (RFC 5227, 2.1.1): a fabric that answers in the place of its hosts may remember this one.
         """
-        if await self._answer(question, UNIQUE_SECONDS) is not Answer.YES:
-            return False
-        self._heard.set()
-        mac = self._mac(question)
         if mac is None:  # it has answered
             return True
         if mac.hex(":") in self._own:

@@ -117,9 +117,29 @@ class NetworkBefore:
         found = await self.profiles.inventory()
         present = await self._present(found, kept.links)
         way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=self.what is What.APPLY)
+        owed = {link: uuid for uuid, link in way.activate}
         if way.give_back:
-            self._begin(kept, way)
+            self._note(kept, kept.due | owed)
         refused: list[OrderRefused] = []
+        missing = await self._give_back(way, refused)
+        due: list[tuple[str, str]] = []
+        for uuid, link in way.activate:
+            if uuid in missing:
+                continue
+            with _noting(refused):
+                if await self._activate(kept, uuid, link):
+                    due.append((uuid, link))
+                del owed[link]
+        if not way.empty:
+            text = f"Put the profiles from before the {self.what} of {kept.name} back"
+            log.warning(text, message=MESSAGE[self.what])
+        await self._settled(due)
+        if refused:
+            self._note(kept, owed)  # a link that is back is not activated again with the next try
+            raise refused[0]
+
+    async def _give_back(self, way: WayBack, refused: list[OrderRefused]) -> set[str]:
+        """Let the profiles be as before; add to *refused*, and return which ones are not back. Raises Unavailable."""
         for uuid in way.delete:
             with _noting(refused):
                 await self.profiles.delete(uuid)
@@ -132,24 +152,13 @@ class NetworkBefore:
                 if error := await self.keeper.give_back(profile):
                     log.warning(error.cause, message=error.message, remedy=error.remedy)
                 missing.remove(profile.uuid)
-        due: list[tuple[str, str]] = []
-        for uuid, link in way.activate:
-            with _noting(refused):
-                if uuid not in missing and await self._activate(kept, uuid, link):
-                    due.append((uuid, link))
-        if not way.empty:
-            text = f"Put the profiles from before the {self.what} of {kept.name} back"
-            log.warning(text, message=MESSAGE[self.what])
-        await self._settled(due)
-        if refused:
-            raise refused[0]
+        return missing
 
-    def _begin(self, kept: Kept, way: WayBack) -> None:
+    def _note(self, kept: Kept, due: dict[str, str]) -> None:
         """Note what is to be activated: once the profiles have their settings again, nothing else shows that.
 
         A disk that takes no note keeps no network from coming back.
         """
-        due = kept.due | {link: uuid for uuid, link in way.activate}
         with suppress(PublishFailed):
             Records(self.files).save(PATH[self.what], record.render(replace(kept, due=due)))
 

@@ -114,7 +114,7 @@ class Probing:
         if not self._probes.seconds:
             return
         if self._before.duplicates:
-            self._refuse(await self._before.duplicates.all())
+            self._refuse(await self._before.duplicates.rest())
         look, found = await self._probes.after(self._before)
         self._report(look, found)
         for text in found.noted:

@@ -139,7 +139,7 @@ class WayBack:
             return None
         state, words = await self._presence.look()
         if state not in (ManagerState.READY, ManagerState.STARTING):
-            self._refused_since = None  # one that is away has refused nothing
+            self._refused_since, self._starting = None, NEVER  # one that is away has refused nothing
             return Waiting(words, MANAGER)
         self._starting = self._starting.holds(self._pipeline.now()) if state is ManagerState.STARTING else NEVER
         if self._starting is not NEVER and not self._presence.starts_endlessly:
