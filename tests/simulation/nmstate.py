@@ -89,6 +89,7 @@ class Nmstate:
 
     async def apply(self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None]) -> str | None:
         self._world.apply_until = deadline = self._world.now + seconds
+        self._world.apply_began_dark = not self._world.kernel.has_network
         if self._world.panics:
             self._world.panics.applied(text)
         self._is_file = text.encode() in self._world.disk.node_files

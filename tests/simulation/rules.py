@@ -118,7 +118,8 @@ class Rules:
         # Nothing says which addresses there are, or what the network was before an apply that was interrupted.
         if world.kernel_silent or world.disk.closed or world.disk.unreadable & WAYS_BACK:
             return False
-        if self.went_on_without_a_record():
+        # An apply has a time limit of its own; one that began on a node without network has taken none from it.
+        if self.went_on_without_a_record() or (world.apply_began_dark and world.now < world.apply_until):
             return False
         # An administrator's own network, which was made and verified, is what the node is to have.
         applied = world.disk.content.get(APPLIED, b"")
@@ -157,9 +158,9 @@ class Rules:
             return
         if self.dark_since is None:
             self.dark_since = world.now
-        # NetworkManager's start may not end: each nodenetd waits for it as long as the one before.
+        # NetworkManager's start may not end: each nodenetd waits for it as long as the one before, and each start anew.
         waits = ManagerState.STARTING.value in world.systemd.status
-        dark = world.now - max(self.dark_since, self.process_began if waits else 0.0)
+        dark = world.now - max(self.dark_since, self.process_began if waits else 0.0, world.manager.memory.began)
         self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)
 
     def addresses_taken(self, link: str, gone: Collection[IPAddress]) -> None:
@@ -260,6 +261,7 @@ class Rules:
         self.journal.append(Spoken(self.world.now, level, text, fields))
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
+        self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
         if text.startswith("An apply of ") and self.committed:
             runs = self.world.systemd.kubelet_runs
             self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)

@@ -39,6 +39,8 @@ class World:
 
     apply_until = 0.0
     """Until when the call of an apply may last: a hung one outlives its checkpoint. 0.0: there is none."""
+    apply_began_dark = False
+    """Whether the node had no network when the last apply began."""
     panics: Panics | None = None
     """Which node file the kernel panics with."""
     short_boots = 0

@@ -272,6 +272,23 @@ async def test_a_profile_that_network_manager_refuses_holds_no_other_one_up(orde
     assert rig.profiles.done == [("activate", "u-eth1", "eth1")], "what is back is left alone"
 
 
+async def test_a_link_that_is_gone_stays_owed_while_another_one_is_refused() -> None:
+    """Its driver is loaded later."""
+    profiles = tuple(replace(ETH0, uuid=f"u-{name}", name=name, link=name) for name in ("eth1", "eth2"))
+    devices = tuple(Device(each.link, "ethernet", profile=each) for each in profiles)
+    rig = Rig(Exchanged(Inventory(devices, profiles)))
+    await rig.before.keep(FILE, replace(WISH, links=Links(frozenset({"eth1", "eth2"}))))
+    kept = rig.before.kept
+    assert kept is not None
+    rig.before.store(replace(kept, due={"eth2": "u-eth2"}))
+    rig.profiles.found = Inventory(devices[:1], (replace(profiles[0], settings=CHANGED.settings), profiles[1]))
+    with pytest.raises(OrderRefused):
+        await rig.restore()
+    kept = rig.before.kept
+    assert kept is not None
+    assert kept.due == {"eth1": "u-eth1", "eth2": "u-eth2"}
+
+
 async def test_a_link_that_was_not_in_use_is_disconnected_before_its_profile_comes_back() -> None:
     """A kill between the two leaves the profile to be given back, and the link is not in use then."""
     idle = replace(ETH0, settings={"connection": {"autoconnect": ["variant", "b", ["plain", False]]}})

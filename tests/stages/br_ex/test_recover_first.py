@@ -274,6 +274,8 @@ async def test_an_uplink_with_another_name_gets_its_network_back(*, ovs: bool) -
     assert rig.ovsdb.removed == (["br-ex"] if ovs else [])
     assert (rig.record.uplinks, rig.record.macs, rig.record.originals) == ({"br-ex": "ens7"}, {"ens7": MAC}, {})
     assert len(chooser.saw) == 1
+    # Where the database was away, it has the bridge still: "there is no br-ex to remove" would be wrong.
+    assert (str(BRIDGE_INTENT) in rig.files.content) is not ovs
 
 
 async def test_a_link_that_is_only_late_is_not_taken_for_renamed() -> None:

@@ -19,6 +19,8 @@ from nodenet.core.node_file.yaml_text import Block
 
 _GONE = frozenset({"absent", "down"})
 _DEFAULT = {"0.0.0.0/0": Family.IPV4, "::/0": Family.IPV6}
+_REMOVED = {destination: (family,) for destination, family in _DEFAULT.items()} | {"": tuple(Family)}
+"""What a route whose state is ``absent`` means; without a destination it means all of them."""
 _MAIN_TABLE = ("", "0", "254")
 _EVERY_LINK = ""
 Way = tuple[str, Family]
@@ -225,9 +227,6 @@ def _ended(document: Block) -> Iterator[Way]:
     """
     for _, route in routes(document):
         is_main = text(route, "table-id") in _MAIN_TABLE
-        if text(route, "state") != "absent" or not is_main or text(route, "next-hop-address"):
-            continue
-        destination = text(route, "destination")
-        named = _DEFAULT.get(destination)
-        for family in (named,) if named else () if destination else tuple(Family):
-            yield text(route, "next-hop-interface") or _EVERY_LINK, family
+        if text(route, "state") == "absent" and is_main and not text(route, "next-hop-address"):
+            for family in _REMOVED.get(text(route, "destination"), ()):
+                yield text(route, "next-hop-interface") or _EVERY_LINK, family

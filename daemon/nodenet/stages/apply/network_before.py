@@ -117,9 +117,9 @@ class NetworkBefore:
         found = await self.profiles.inventory()
         present = await self._present(found, kept.links)
         way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=self.what is What.APPLY)
-        owed = {link: uuid for uuid, link in way.activate}
+        owed = kept.due | {link: uuid for uuid, link in way.activate}
         if way.give_back:
-            self._note(kept, kept.due | owed)
+            self._note(kept, owed)
         refused: list[OrderRefused] = []
         missing = await self._give_back(way, refused)
         due: list[tuple[str, str]] = []

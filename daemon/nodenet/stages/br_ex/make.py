@@ -66,7 +66,7 @@ class BridgeMaker:
 
     @property
     def may_have_left_rows(self) -> bool:
-        """Whether an apply of this boot wrote into Open vSwitch's database, also one that was rolled back.
+        """Whether this boot may have left rows in Open vSwitch's database, also by an apply that was rolled back.
 
         NetworkManager cannot take its rows out again while the database is away. Raises PublishFailed.
         """
@@ -139,16 +139,22 @@ class BridgeMaker:
             self.save(noted)
         return noted
 
-    def forget(self, bridges: Collection[str] | None = None, *, removed_in: str | None = None) -> None:
+    def forget(
+        self, bridges: Collection[str] | None = None, *, removed_in: str | None = None, leaves_rows: bool = False
+    ) -> None:
         """Take note that the network is what it was before *bridges*; default: all. Raises PublishFailed.
 
+        *leaves_rows*: Open vSwitch's database may still have the bridges (``may_have_left_rows``).
         NetworkManager does not sync a deletion: a keyfile that a power cut brought back would make the uplink a port of
         a bridge that no record has.
         """
         self._pipeline.sync()
         if record := self.record or (BridgeRecord({}) if removed_in else None):  # there may be none yet
             self.save(replace(record.without(bridges), removed_in=removed_in))
-        self._edges.files.remove(BRIDGE_INTENT)
+        if leaves_rows:
+            self._pipeline.save(self._pipeline.intent("", Phase.ROLLED_BACK, in_force=None, brings_bridge=False))
+        else:
+            self._edges.files.remove(BRIDGE_INTENT)
 
     def found_good(self) -> None:
         """Take note that the bridges are as they should be, where an interrupted apply left that open.

@@ -63,6 +63,7 @@ class RecoverFirst:
         """By bridge: static leases that were removed in this boot."""
         self._given_back: list[BridgeRecord] = []
         """The records whose network was restored, where that could not be written: not to be done again."""
+        self._leaves_rows = False
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
@@ -262,12 +263,13 @@ class RecoverFirst:
                 started = self._pipeline.intent(RESTORING, Phase.APPLYING, in_force=None, brings_bridge=False)
                 self._pipeline.save(started)
             # A stop in the middle would leave the uplink with neither the bridge nor its own profile.
+            self._leaves_rows = not self._repairer.database_answers
             restored = self._repairer.give_back(record, old_names)
             self._note(*await shielded(restored, "Restoring the network from before br-ex"))
             self._given_back.append(record)
         with self._going_on():
             self._maker.save(record)  # with its new name
-            self._maker.forget()
+            self._maker.forget(leaves_rows=self._leaves_rows)
             self._given_back, self._begun = [], None
 
     @contextlib.contextmanager

@@ -73,6 +73,11 @@ class BridgeRepairer:
         """Return when Open vSwitch carries out what its database says. Raises Unavailable."""
         await self._ovsdb.prove_alive()
 
+    @property
+    def database_answers(self) -> bool:
+        """Whether Open vSwitch's database does."""
+        return self._ovsdb.answers()
+
     async def prove_database(self) -> None:
         """Return when the rows of the database can be read. Raises Unavailable."""
         await self._ovsdb.bridges()
