@@ -158,7 +158,7 @@ class Rules:
             return
         if self.dark_since is None:
             self.dark_since = world.now
-        # NetworkManager's start may not end: each nodenetd waits for it as long as the one before, and each start anew.
+        # A start of NetworkManager may never end. A new nodenetd, and a new NetworkManager, begin that wait again.
         waits = ManagerState.STARTING.value in world.systemd.status
         dark = world.now - max(self.dark_since, self.process_began if waits else 0.0, world.manager.memory.began)
         self.hold("P1", f"no network for {dark:.0f} s though the world offers one", holds=dark < DARK_SECONDS)

@@ -25,7 +25,7 @@ def run(arguments: argparse.Namespace) -> int:  # noqa: ARG001  (there are no op
     found = reported()
     if found.get("state") == TrialState.APPLYING:
         note(f"nodenetctl: {ONCE_APPLIED}")
-    digest = found.get("digest", "") if runs(found) else ""  # then not one that begins after it
+    digest = found.get("digest", "") if runs(found) else ""  # another one may have begun since
     ask("RollBackTrial", "s", [digest], seconds=ANSWER_SECONDS)
     print("rolled back: the network is as it was before the trial")
     if edited := reported().get("edited"):

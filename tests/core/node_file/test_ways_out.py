@@ -169,7 +169,7 @@ def test_an_address_of_a_lease_whose_routes_are_in_another_table_is_expected() -
 
 
 def test_links_may_have_other_names() -> None:
-    """A file that identifies a NIC by its MAC address names the profile, and other parts of it may name the link."""
+    """The interface has the name of its profile, "uplink"; the VLAN has the kernel's name of the NIC as its base."""
     text = ETH0.replace("eth0", "uplink") + NO4 + NO6 + VLAN + DHCP4
     document = load("worker-0.yml", f"interfaces:\n{text}")
     assert isinstance(document, Block)

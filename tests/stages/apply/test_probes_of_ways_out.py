@@ -18,7 +18,7 @@ from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.probes import DAD_SECONDS, Probes
 from nodenet.stages.apply.probing import Probing
-from probes_rig import ONLINE, SECONDS, SERVER, WISH, Rig, file, timed
+from probes_rig import ONLINE, SECONDS, SERVER, WISH, Rig, file, probed, timed
 
 ROUTER, BESIDE, STATIC6 = ip_address("fe80::1"), ip_address("198.51.100.1"), ip_address("2001:db8::5")
 DEFAULT6 = Route(ip_network("::/0"), (NextHop("eth0", ROUTER),))
@@ -42,32 +42,29 @@ def rig_of(snapshot: Snapshot) -> Rig:
     return rig
 
 
-def probed(rig: Rig, wish: Desired, after: Snapshot, *, then: Snapshot | None = None, seconds: float = 3.0) -> float:
+def applied(rig: Rig, wish: Desired, after: Snapshot, *, then: Snapshot | None = None, seconds: float = 3.0) -> float:
     """Apply a file that makes the network *after*, and *then* some *seconds* later; return how long its probes took."""
 
-    async def story() -> None:
-        probing = Probing(rig.probes, file("d"), wish, proven=False)
-        await probing.begin()
+    def change() -> None:
         rig.kernel.now = after
         if then:
             asyncio.get_running_loop().call_later(seconds, setattr, rig.kernel, "now", then)
-        await probing.accept()
 
-    return timed(story)
+    return timed(probed(Probing(rig.probes, file("d"), wish, proven=False), change))
 
 
 def test_a_file_that_forgets_its_ipv4_routes_on_a_lan_with_router_advertisements() -> None:
     """The gateway of the other family answers; the next boot would have had no node IP."""
     rig = rig_of(DUAL)
     with pytest.raises(ProbeFailed, match=r"the node has no IPv4 default route any more, and 192.0.2.1 answered"):
-        probed(rig, KEEPS_BOTH, replace(DUAL, routes=(DEFAULT6,)))
-    assert 2.9 < probed(rig, KEEPS_BOTH, replace(DUAL, routes=(DEFAULT6,)), then=DUAL) < 4
+        applied(rig, KEEPS_BOTH, replace(DUAL, routes=(DEFAULT6,)))
+    assert 2.9 < applied(rig, KEEPS_BOTH, replace(DUAL, routes=(DEFAULT6,)), then=DUAL) < 4
 
 
 def test_a_file_may_end_a_family() -> None:
     """Nothing is waited for."""
     only4 = replace(DUAL, routes=ONLINE.routes)
-    assert probed(rig_of(DUAL), replace(WISH, ways_out=WaysOut({"eth0": frozenset({Family.IPV4})})), only4) < 1
+    assert applied(rig_of(DUAL), replace(WISH, ways_out=WaysOut({"eth0": frozenset({Family.IPV4})})), only4) < 1
 
 
 def test_the_settings_say_which_families_count() -> None:
@@ -76,15 +73,15 @@ def test_the_settings_say_which_families_count() -> None:
     assert Probes.of(edges, Settings(families=("ipv4",))).scope.families == {Family.IPV4}
     rig = rig_of(DUAL)
     rig.probes.scope = replace(rig.probes.scope, families=frozenset({Family.IPV4}))
-    assert probed(rig, KEEPS_BOTH, replace(DUAL, routes=ONLINE.routes)) < 1
+    assert applied(rig, KEEPS_BOTH, replace(DUAL, routes=ONLINE.routes)) < 1
 
 
 def test_a_wrong_vlan_beside_another_nic_with_a_default_route() -> None:
     """No lease on eth0, and the network of eth1 answers; a lease that is only late is waited for."""
     after = replace(TWO_NICS, addresses=TWO_NICS.addresses[1:], routes=(SECOND,))
     with pytest.raises(ProbeFailed, match="eth0 got no IPv4 address, which the node file asks for"):
-        probed(rig_of(TWO_NICS), LEASED, after)
-    assert 2.9 < probed(rig_of(TWO_NICS), LEASED, after, then=TWO_NICS) < 4
+        applied(rig_of(TWO_NICS), LEASED, after)
+    assert 2.9 < applied(rig_of(TWO_NICS), LEASED, after, then=TWO_NICS) < 4
 
 
 def test_a_file_that_identifies_a_nic_by_its_mac_address_is_compared_with_that_nic() -> None:
@@ -96,9 +93,9 @@ def test_a_file_that_identifies_a_nic_by_its_mac_address_is_compared_with_that_n
     nic = replace(TWO_NICS.links[0], mac=mac)
     before = replace(TWO_NICS, links=(nic, TWO_NICS.links[1]))
     with pytest.raises(ProbeFailed, match="eth0 has no carrier any more"):
-        probed(rig_of(before), wish, replace(before, links=(replace(nic, carrier=False), TWO_NICS.links[1])))
+        applied(rig_of(before), wish, replace(before, links=(replace(nic, carrier=False), TWO_NICS.links[1])))
     with pytest.raises(ProbeFailed, match="eth0 got no IPv4 address, which the node file asks for"):
-        probed(rig_of(before), wish, replace(before, addresses=TWO_NICS.addresses[1:], routes=(SECOND,)))
+        applied(rig_of(before), wish, replace(before, addresses=TWO_NICS.addresses[1:], routes=(SECOND,)))
 
 
 def test_another_host_s_ipv6_address_is_found_when_the_kernel_has_asked() -> None:
@@ -110,9 +107,9 @@ def test_another_host_s_ipv6_address_is_found_when_the_kernel_has_asked() -> Non
         for flags in (frozenset({AddressFlag.TENTATIVE}), taken, frozenset[AddressFlag]())
     )
     with pytest.raises(ProbeFailed, match=f"the address {STATIC6} of eth0 is in use by another host"):
-        probed(Rig(), wish, asked, then=failed, seconds=1.0)
-    assert 0.9 < probed(Rig(), wish, asked, then=fine, seconds=1.0) < 2
-    assert DAD_SECONDS <= probed(Rig(), wish, asked) < DAD_SECONDS + 1 < SECONDS
+        applied(Rig(), wish, asked, then=failed, seconds=1.0)
+    assert 0.9 < applied(Rig(), wish, asked, then=fine, seconds=1.0) < 2
+    assert DAD_SECONDS <= applied(Rig(), wish, asked) < DAD_SECONDS + 1 < SECONDS
 
 
 @dataclass

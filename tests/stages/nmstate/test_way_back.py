@@ -22,7 +22,7 @@ from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import APPLY, INTENT
-from nodenet.stages.nmstate.way_back import AGAIN_SECONDS, PATIENCE_SECONDS, START_SECONDS, WayBack
+from nodenet.stages.nmstate.way_back import AGAIN_SECONDS, PATIENCE_SECONDS, STARTING_SECONDS, WayBack
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
 PORT = replace(ETH0, settings={"connection": {"controller": "br-ex"}})
@@ -153,15 +153,15 @@ async def test_a_network_manager_that_is_starting_is_waited_for_ten_seconds() ->
     rig.manager.status = ManagerState.STARTING
     waiting = await rig.way_back.restored()
     assert isinstance(waiting, Waiting)
-    assert waiting.seconds == START_SECONDS
-    rig.clock.now += START_SECONDS - 1.0
+    assert waiting.seconds == STARTING_SECONDS
+    rig.clock.now += STARTING_SECONDS - 1.0
     rig.manager.status = ManagerState.ABSENT
     assert isinstance(await rig.way_back.restored(), Waiting)
     rig.manager.status = ManagerState.STARTING
     waiting = await rig.way_back.restored()
     assert isinstance(waiting, Waiting)
-    assert waiting.seconds == START_SECONDS, "another start"
-    rig.clock.now += START_SECONDS
+    assert waiting.seconds == STARTING_SECONDS, "another start"
+    rig.clock.now += STARTING_SECONDS
     assert await rig.way_back.restored() is None
     assert rig.orders == ["give_back", "activate"]
 

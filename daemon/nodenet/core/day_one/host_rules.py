@@ -14,6 +14,7 @@ from nodenet.core.day_one.node_rules import Shape, Step, Summary, judged_tree, s
 from nodenet.core.day_one.rules import Rule
 from nodenet.core.hostname.name import normalised, stems
 from nodenet.core.node_file.find import CLUSTER, EXTENSIONS
+from nodenet.core.node_file.values import mac_address
 from nodenet.core.node_file.yaml_text import Block, Scalar
 
 _MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}")
@@ -44,7 +45,7 @@ def among_each_other(hosts: tuple[Host, ...]) -> Iterator[Found]:
             said = "this is not a MAC address", "Write six bytes, such as 52:54:00:12:34:56"
             yield at(Rule.BAD_MAC, host.file, mac, "bootMACAddress", said)
         else:
-            other = macs.setdefault(mac.text.lower().replace("-", ":"), host)
+            other = macs.setdefault(mac_address(mac.text), host)
             if other is not host and other.name.text != host.name.text:
                 said = f"{other.name.text} has the same address, in {_place(other)}", "Correct one of the two"
                 yield at(Rule.MAC_TWICE, host.file, mac, "bootMACAddress", said)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from nodenet.core.node_file.values import text
+from nodenet.core.node_file.values import mac_address, text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 
 NICS = frozenset({"", "ethernet", "infiniband", "unknown", "veth"})
@@ -55,7 +55,7 @@ def links_of(interfaces: Iterable[Block]) -> Links:
         bases=frozenset(bases),
         profiles=frozenset(profiles - {""}),
         by_key=bool(keyed),
-        macs={text(item, "name"): mac for item in keyed if (mac := _mac(item))},
+        macs={text(item, "name"): mac_address(mac) for item in keyed if (mac := text(item, "mac-address"))},
     )
 
 
@@ -84,10 +84,6 @@ def _is_free(item: Block) -> bool:
 def _is_by_key(item: Block) -> bool:
     """Return whether another key than the name identifies the link of *item*."""
     return text(item, "identifier") not in ("", "name")
-
-
-def _mac(item: Block) -> str:
-    return text(item, "mac-address").lower().replace("-", ":")
 
 
 def _names_of(item: Block) -> Iterator[str]:

@@ -58,6 +58,11 @@ def text(block: Block, key: str) -> str:
     return value.text if isinstance(value, Scalar) else ""
 
 
+def mac_address(written: str) -> str:
+    """Return a MAC address as the kernel spells it: in lower case, with colons."""
+    return written.lower().replace("-", ":")
+
+
 def _mappings(node: Node | None, path: str) -> Iterator[tuple[str, Block]]:
     if isinstance(node, Block):
         for number, item in enumerate(node.items):

@@ -70,7 +70,7 @@ class _Links:
         for item in self._present:
             self._by_name[self._name(item)].append(item)
         self._ports = frozenset(self._known(port) for item in self._present for port in _ports(item))
-        self._masters, self._above = self._renamed(_masters(self._present)), self._renamed(_above(self._present))
+        self._masters, self._vlans = self._renamed(_masters(self._present)), self._renamed(_vlans(self._present))
         self._ended = frozenset((self._known(link), family) for link, family in _ended(document))
         self._routed = frozenset(_routed(document))
 
@@ -90,7 +90,8 @@ class _Links:
         families: dict[str, frozenset[Family]] = {}
         leased: dict[Way, tuple[str, ...]] = {}
         places: dict[Way, frozenset[str]] = {}
-        for link in self._by_name.keys() | self._above.keys() | {name for name, _ in self._ended if name}:
+        ended = (name for name, _ in self._ended if name)
+        for link in {*self._by_name, *self._masters, *self._vlans, *ended}:
             found = {family: self._places(link, family) for family in Family}
             families[link] = frozenset(family for family in Family if self._any_leads(found[family], family, link))
             for family, there in found.items():
@@ -109,11 +110,14 @@ class _Links:
         if self._any_leads(own, family, link):
             return frozenset(own)
         bare = not any(self._any_leads(own, each) for each in Family)
-        above = _upwards(link, self._above) - own
+        above = _upwards(link, self._masters, self._vlans) - own
         return frozenset(own.union(name for name in above if bare or self._is_leased(name, family)))
 
     def _any_leads(self, names: Collection[str], family: Family, link: str | None = None) -> bool:
-        """Return whether one of *names* leads out with *family*; *link* also where the file does not say it of it."""
+        """Return whether one of the links *names* leads out with *family*.
+
+        *link* is the one that led out before: where the file has no section of the family for it, it still does.
+        """
         if any(self._leads(item, family) for name in names for item in self._by_name.get(name, ())):
             return True
         if link is None or link in self._ports or not self._may_lead(link, family):
@@ -174,15 +178,14 @@ def _ports(item: Block) -> Iterator[str]:
         yield from ports_of(item)
 
 
-def _masters(present: Iterable[Block]) -> dict[str, set[str]]:
-    """Return link → the links that have its addresses instead of it, as the bond that it is a port of.
+def _masters(present: Collection[Block]) -> dict[str, set[str]]:
+    """Return port → the bonds, bridges and so on that it is a port of: they get the addresses.
 
     The addresses of a bridge of Open vSwitch are on its ports of the type ``ovs-interface``, not on the bridge.
     """
     found: dict[str, set[str]] = {}
-    items = list(present)
-    inner = {text(item, "name") for item in items if text(item, "type") == "ovs-interface"}
-    for item in items:
+    inner = {text(item, "name") for item in present if text(item, "type") == "ovs-interface"}
+    for item in present:
         name, ports = text(item, "name"), set(_ports(item))
         for port in ports:
             found.setdefault(port, set()).add(name)
@@ -191,21 +194,21 @@ def _masters(present: Iterable[Block]) -> dict[str, set[str]]:
     return found
 
 
-def _above(present: Iterable[Block]) -> dict[str, set[str]]:
-    """Return link → the links that are above it: those of ``_masters``, and VLANs on it."""
-    items = list(present)
-    found = _masters(items)
-    for item in items:
+def _vlans(present: Iterable[Block]) -> dict[str, set[str]]:
+    """Return base → the VLANs, MAC VLANs and so on that are on it."""
+    found: dict[str, set[str]] = {}
+    for item in present:
         for base in bases_of(item):
             found.setdefault(base, set()).add(text(item, "name"))
     return found
 
 
-def _upwards(link: str, above: Mapping[str, set[str]]) -> set[str]:
-    """Return *link* and all that is above it."""
+def _upwards(link: str, *above: Mapping[str, set[str]]) -> set[str]:
+    """Return *link* and all that is above it, where each of *above* has links and what is on them."""
     found, due = {link}, [link]
     while due:
-        new = above.get(due.pop(), set()) - found
+        below = due.pop()
+        new = set().union(*(each.get(below, set()) for each in above)) - found
         found |= new
         due += new
     return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.probes.questions import Answer, Question, controls
@@ -23,20 +23,20 @@ class Duplicates:
 
     def __init__(
         self,
-        answer: Callable[[Question, float], Awaitable[Answer]],
+        ask: Callable[[Iterable[Question], float], Awaitable[Mapping[Question, Answer]]],
         neighbours: Neighbours,
         asked: Collection[Question],
         own: Collection[str],
     ) -> None:
-        """Ask the questions *asked* through *answer*, with a limit in seconds; *own* are the MACs of this node."""
-        self._answer = answer
+        """Put the questions *asked* through *ask*, with a limit in seconds; *own* are the MACs of this node."""
+        self._ask = ask
         self._neighbours = neighbours
         self._own = own
         self._macs: dict[Question, bytes | None] = {}
         """Who has answered, None where the kernel does not say."""
         self._heard = asyncio.Event()
         self._began = asyncio.get_running_loop().time()
-        self._asking = asyncio.ensure_future(self._ask(asked)) if asked else None
+        self._asking = asyncio.ensure_future(self._ask_all(asked)) if asked else None
 
     async def first(self) -> tuple[Question, ...]:
         """Return the addresses of other hosts, none where no host has answered within HEAD_START_SECONDS."""
@@ -66,11 +66,11 @@ class Duplicates:
         if self._asking and not self._asking.cancel() and not self._asking.cancelled():
             self._asking.exception()  # nothing is applied, so it is not awaited
 
-    async def _ask(self, asked: Collection[Question]) -> None:
+    async def _ask_all(self, asked: Iterable[Question]) -> None:
         await asyncio.gather(*map(self._hear, asked))
 
     async def _hear(self, question: Question) -> None:
-        if await self._answer(question, UNIQUE_SECONDS) is Answer.YES:
+        if (await self._ask((question,), UNIQUE_SECONDS))[question] is Answer.YES:
             self._macs[question] = self._mac(question)
             self._heard.set()
 
@@ -84,9 +84,8 @@ class Duplicates:
             return True
         if mac.hex(":") in self._own:
             return False
-        beside = controls(question)
-        answers = await asyncio.gather(*(self._answer(each, PROXY_SECONDS) for each in beside))
-        answered = (each for each, answer in zip(beside, answers, strict=True) if answer is Answer.YES)
+        beside = await self._ask(controls(question), PROXY_SECONDS)
+        answered = (each for each, answer in beside.items() if answer is Answer.YES)
         return not any(self._mac(each) == mac for each in answered)
 
     def _mac(self, question: Question) -> bytes | None:

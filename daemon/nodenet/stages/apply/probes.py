@@ -157,7 +157,7 @@ class Probes:
         asked = questions(snapshot, self._servers(snapshot), self.scope)
         own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
         unique = tuple(new_addresses(snapshot, wish.addresses))
-        duplicates = Duplicates(self._answer, self.edges.neighbours, unique, own)
+        duplicates = Duplicates(self._ask, self.edges.neighbours, unique, own)
         try:
             answers = await self._ask(asked, BASELINE_SECONDS)
         except BaseException:

@@ -33,7 +33,7 @@ log = structlog.get_logger()
 
 AGAIN_SECONDS = 5.0
 """When a NetworkManager that refuses, or a disk that fails, is asked again."""
-START_SECONDS = 10.0
+STARTING_SECONDS = 10.0
 """How long a NetworkManager that is starting is waited for: it may wait for the lease of a link that the file ended."""
 PATIENCE_SECONDS = 60.0
 """After so long the file is applied all the same, or the disk is a failure. Not a number of tries: events wake too."""
@@ -143,7 +143,7 @@ class WayBack:
             return Waiting(words, MANAGER)
         self._starting = self._starting.holds(self._pipeline.now()) if state is ManagerState.STARTING else NEVER
         if self._starting is not NEVER and not self._presence.starts_endlessly:
-            left = self._starting.left(self._pipeline.now(), START_SECONDS)
+            left = self._starting.left(self._pipeline.now(), STARTING_SECONDS)
             if left > 0:  # a link that it has not found yet would be missed, and one that it activates activated twice
                 return Waiting(words, MANAGER, left)
         if self._told != kept:
