@@ -111,6 +111,7 @@ def test_a_default_route_keeps_its_family(route: str, family: Family | None) -> 
         ("{state: absent, destination: '::/0', next-hop-interface: eth0, table-id: 100}", {V4, V6}),
         ("{state: absent, destination: '::/0', next-hop-interface: eth0, next-hop-address: 'fd00::1'}", {V4, V6}),
         ("{state: absent, destination: 198.51.100.0/24, next-hop-interface: eth0}", {V4, V6}),
+        ("{state: absent, destination: 0.0.0.0/0, next-hop-interface: eth0, metric: 900}", {V4, V6}),
         (
             "{state: absent, next-hop-interface: eth0}, {destination: 0.0.0.0/0, next-hop-interface: eth0}",
             {V4},
@@ -148,6 +149,14 @@ def test_a_gateway_on_any_link_in_its_place_will_do() -> None:
     found = ways(BOND + NO4 + NO6 + vlans[0] + STATIC4 + vlans[1] + DHCP4)
     assert found.leased[("eth0", V4)] == ("bond0.200",)
     assert found.places[("eth0", V4)] == {"eth0", "bond0", "bond0.100", "bond0.200"}
+
+
+def test_a_static_vlan_takes_no_place_of_a_link_that_keeps_its_addresses() -> None:
+    """The way out of the link is ended, and the VLAN is one of a storage network."""
+    removed = "routes: {config: [{state: absent, next-hop-interface: eth0}]}\n"
+    assert not ways(ETH0 + STATIC4 + NO6 + VLAN + STATIC4, removed).keeps("eth0", V4)
+    without = DHCP4.replace("dhcp", "auto-gateway: false, dhcp")
+    assert not ways(ETH0 + without + NO6 + VLAN + STATIC4).keeps("eth0", V4)
 
 
 @pytest.mark.parametrize(

@@ -82,3 +82,23 @@ def test_a_router_that_answers_during_the_apply_is_judged_behind_it(late: float)
         await probing.accept()
 
     timed(story)
+
+
+@pytest.mark.parametrize("dark", [3.0, 20.0])
+def test_a_router_is_judged_once_the_link_carries_packets_again(dark: float) -> None:
+    """A switch port learns for half a minute, and the router that answered during the apply does not until then."""
+    beside = ip_address("192.0.2.15")
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={NEW: 0.08}))
+    rig.neighbours.on["eth0"] = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
+    there = set(rig.neighbours.there)
+
+    async def story() -> None:
+        probing = rig.around()
+        await probing.begin()
+        await asyncio.sleep(0.1)
+        rig.neighbours.there.clear()
+        rig.kernel.now = replace(ONLINE, links=(replace(ONLINE.links[0], carrier_changes=2),))
+        asyncio.get_running_loop().call_later(dark, rig.neighbours.there.update, there)
+        await probing.accept()
+
+    assert dark < timed(story) < dark + 4

@@ -272,6 +272,29 @@ async def test_a_profile_that_network_manager_refuses_holds_no_other_one_up(orde
     assert rig.profiles.done == [("activate", "u-eth1", "eth1")], "what is back is left alone"
 
 
+async def test_a_link_that_is_back_is_left_alone_where_network_manager_hangs_on_another_one() -> None:
+    """Each try took the lease of the uplink away again."""
+    profiles = tuple(replace(ETH0, uuid=f"u-{name}", name=name, link=name) for name in ("eth0", "eth1"))
+    devices = tuple(Device(each.link, "ethernet", profile=each) for each in profiles)
+    rig = Rig(FakeProfiles(Inventory(devices, profiles)))
+    await rig.before.keep(FILE, replace(WISH, links=Links(frozenset({"eth0", "eth1"}))))
+    changed = tuple(replace(each, settings=CHANGED.settings) for each in profiles)
+    rig.profiles.found = Inventory(devices, changed)
+    begun: list[str] = []
+
+    async def hung(uuid: str, link: str) -> None:
+        begun.append(link)
+        if link == "eth1":
+            raise Unavailable(f"NetworkManager does not answer to activate {uuid} on {link}")
+
+    rig.profiles.__dict__["activate"] = hung
+    for _ in range(2):
+        with pytest.raises(Unavailable):
+            await rig.restore()
+        rig.profiles.found = Inventory(devices, profiles, settled=frozenset({"eth0"}))
+    assert begun == ["eth0", "eth1", "eth1"]
+
+
 async def test_a_link_that_is_gone_stays_owed_while_another_one_is_refused() -> None:
     """Its driver is loaded later."""
     profiles = tuple(replace(ETH0, uuid=f"u-{name}", name=name, link=name) for name in ("eth1", "eth2"))

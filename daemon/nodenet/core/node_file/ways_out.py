@@ -109,18 +109,23 @@ class _Links:
         own = _upwards(link, self._masters)
         if self._any_leads(own, family, link):
             return frozenset(own)
-        bare = not any(self._any_leads(own, each) for each in Family)
+        bare = not any(self._has_addresses(name) for name in own)
         above = _upwards(link, self._masters, self._vlans) - own
         return frozenset(own.union(name for name in above if bare or self._is_leased(name, family)))
 
-    def _any_leads(self, names: Collection[str], family: Family, link: str | None = None) -> bool:
+    def _has_addresses(self, name: str) -> bool:
+        """Return whether the file gives the link *name* addresses, also where its way out is ended."""
+        sections = ((item.get(family.value), family) for item in self._by_name.get(name, ()) for family in Family)
+        return any(isinstance(section, Block) and _has(section, family) for section, family in sections)
+
+    def _any_leads(self, names: Collection[str], family: Family, link: str) -> bool:
         """Return whether one of the links *names* leads out with *family*.
 
         *link* is the one that led out before: where the file has no section of the family for it, it still does.
         """
         if any(self._leads(item, family) for name in names for item in self._by_name.get(name, ())):
             return True
-        if link is None or link in self._ports or not self._may_lead(link, family):
+        if link in self._ports or not self._may_lead(link, family):
             return False
         items = self._by_name.get(link)
         return items is None or any(not isinstance(item.get(family.value), Block) for item in items)
@@ -224,12 +229,13 @@ def _routed(document: Block) -> Iterator[Family]:
 
 
 def _ended(document: Block) -> Iterator[Way]:
-    """Yield the ways out whose static default route the file removes, whatever the gateway is.
+    """Yield the ways out whose static default routes the file removes, whatever their gateway and metric.
 
     A key that such an entry lacks means every value. A route that came with a lease stays.
     """
     for _, route in routes(document):
         is_main = text(route, "table-id") in _MAIN_TABLE
-        if text(route, "state") == "absent" and is_main and not text(route, "next-hop-address"):
+        is_one_of_several = text(route, "next-hop-address") or text(route, "metric")
+        if text(route, "state") == "absent" and is_main and not is_one_of_several:
             for family in _REMOVED.get(text(route, "destination"), ()):
                 yield text(route, "next-hop-interface") or _EVERY_LINK, family

@@ -20,8 +20,9 @@ _BEFORE = ", and it answered before the apply"
 _SILENT = ": it did not answer before the apply"
 SWITCH = "`probe_timeout = 0` in the settings applies the file without probes"
 _ENDED = (
-    "where a way out is to end, say so in the file (`enabled: false` or `auto-gateway: false` for its link, or a "
-    "default route with `state: absent`); "
+    "where a way out is to end, say so in the file (`enabled: false` for its link; `auto-gateway: false` where a "
+    "server gives the addresses; otherwise a default route with `state: absent`, without `next-hop-address` "
+    "and `metric`); "
 )
 
 

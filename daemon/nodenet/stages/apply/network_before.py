@@ -123,19 +123,23 @@ class NetworkBefore:
         refused: list[OrderRefused] = []
         missing = await self._give_back(way, refused)
         due: list[tuple[str, str]] = []
-        for uuid, link in way.activate:
-            if uuid in missing:
-                continue
-            with _noting(refused):
-                if await self._activate(kept, uuid, link):
-                    due.append((uuid, link))
-                del owed[link]
+        try:
+            for uuid, link in way.activate:
+                if uuid in missing:
+                    continue
+                with _noting(refused):
+                    if await self._activate(kept, uuid, link):
+                        due.append((uuid, link))
+                    del owed[link]
+        except Unavailable:
+            self._note(kept, owed)  # a link that is back is not activated again with the next try
+            raise
         if not way.empty:
             text = f"Put the profiles from before the {self.what} of {kept.name} back"
             log.warning(text, message=MESSAGE[self.what])
         await self._settled(due)
         if refused:
-            self._note(kept, owed)  # a link that is back is not activated again with the next try
+            self._note(kept, owed)
             raise refused[0]
 
     async def _give_back(self, way: WayBack, refused: list[OrderRefused]) -> set[str]:

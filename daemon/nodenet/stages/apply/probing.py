@@ -113,9 +113,9 @@ class Probing:
         """
         if not self._probes.seconds:
             return
-        if self._before.duplicates:
-            self._refuse(await self._before.duplicates.rest())
         look, found = await self._probes.after(self._before)
+        if self._before.duplicates and not found.failed:  # only then the link is known to carry packets again
+            self._refuse(await self._before.duplicates.rest())
         self._report(look, found)
         for text in found.noted:
             log.warning(f"After the apply {text}", message=Message.PROBE_SILENT, stage="nmstate")
