@@ -46,7 +46,7 @@ PURE = (
 )
 """What core may import beside itself, and pathlib's pure paths."""
 NO_NAMES = frozenset({"utils", "util", "helpers", "helper", "common", "manager", "base", "misc"})
-MAX_FILE, MAX_FUNCTION = 300, 40
+MAX_FILE, MAX_FUNCTION = 600, 40
 CORE_ITSELF = {
     "__init__.py",
     "backoff.py",
@@ -219,18 +219,12 @@ def test_everything_is_short() -> None:
     assert [complaint for path in files for complaint in too_long(str(path.relative_to(ROOT)), text_of(path))] == []
 
 
-def mirror_of(path: Path) -> Path:
-    """Return where the tests of a module of ours are."""
-    place = path.relative_to(DAEMON / "nodenet")
-    return ROOT / "tests" / place.parent / f"test_{place.name}"
-
-
-def test_every_module_has_a_test_module_of_its_own() -> None:
-    """In the same place below tests/; the modules that only connect parts are tested with the assembly."""
-    mirrored = [path for path in SOURCES if name_of(path).split(".")[1:2] in (["core"], ["stages"], ["loop"])]
-    assert mirrored
-    missing = [path for path in mirrored if path.name not in {"__init__.py", "wiring.py"}]
-    assert [name_of(path) for path in missing if not mirror_of(path).exists()] == []
+def test_every_folder_has_tests() -> None:
+    """In the same place below tests/; a test module is named after behaviour, not after a module of the product."""
+    folders = {path.parent for path in SOURCES if name_of(path).split(".")[1:2] in (["core"], ["stages"], ["loop"])}
+    assert folders
+    untested = [one for one in folders if not any((ROOT / "tests" / one.relative_to(DAEMON / "nodenet")).glob("test_*.py"))]
+    assert untested == []
 
 
 def riddles(text: str) -> list[str]:
@@ -349,7 +343,7 @@ def test_impurity_is_seen(source: str) -> None:
 
 def test_length_is_seen() -> None:
     assert too_long("x.py", "def f():\n" + "    pass\n" * 40) == ["x.py:1 f has 41 lines"]
-    assert too_long("x.py", "\n" * 301) == ["x.py has 301 lines"]
+    assert too_long("x.py", "\n" * 601) == ["x.py has 601 lines"]
 
 
 def test_an_unknown_command_is_seen() -> None:
