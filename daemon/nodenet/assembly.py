@@ -16,6 +16,7 @@ from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
 from nodenet.core.settings import parse as settings_parser
@@ -25,6 +26,7 @@ from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.files.store import Store
 from nodenet.edge.hosted_services.companion import on_switch
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
@@ -107,6 +109,7 @@ class Assembly:
             host=self.host,
             leases=LeaseNames(self.bus),
             files=files,
+            store=Store(files, KEYFILES),
             manager=self.manager,
             presence=NetworkManagerStarter(self.manager, systemd, self.clock),
             nmstate=self.nmstate,

@@ -132,6 +132,14 @@ def node_ips_are_back() -> None:
     log.info("The published node IPs are on the node again", message=Message.NODE_IP_BACK, stage="nodeip")
 
 
+def records(what: Problem | None) -> None:
+    """Log why the disk does not take the records of nodenet, or that it does again."""
+    if what:
+        problem(None, what)
+    else:
+        log.info("The disk has taken all records")
+
+
 def uplink(what: Problem | None) -> None:
     """Log what is wrong with the uplink, or that nothing is wrong any more."""
     if what:

@@ -24,6 +24,7 @@ from fakes import (
     FakeProfiles,
     FakeSystemd,
     FakeTargets,
+    stage_edges,
 )
 from nodenet.core.apply import intent, last_good, new_file
 from nodenet.core.apply.intent import Intent, Phase
@@ -32,6 +33,8 @@ from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.change.record import Change, What, render
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
@@ -42,19 +45,18 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
-from nodenet.stages.apply.network_before import NetworkBefore, What
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.loop.attempts import behind_undo
+from nodenet.stages.apply.changes import Changes
+from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import ProbeEdges, Probes
-from nodenet.stages.apply.profile_backup import ProfileKeeper
-from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE
+from nodenet.stages.apply.records import CHANGE, GOOD, INTENT, NEW_FILE
+from nodenet.stages.apply.undo import Undo
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
-from nodenet.stages.nmstate.way_back import WayBack
 
+EDGES = ("files", "manager", "nmstate", "ovsdb", "clock", "profiles", "kernel", "neighbours")
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = str(DIRECTORY / "worker-0.yml")
 APPLIED = str(DIRECTORY / "applied")
@@ -79,30 +81,36 @@ class Rig:
     patience: float = 0.1
 
     def __post_init__(self) -> None:
-        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
-        pipeline = Pipeline(outside, BOOT_ID, 240.0)
+        parts = {name: getattr(self, name) for name in EDGES}
+        edges = stage_edges(**parts)
         early = EarlyStart(self.manager, self.profiles, self.clock)
         outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)
         self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2, back_seconds=0.3)
-        quarantine = Quarantine(self.files, BOOT_ID, 2)
-        keeper, checkpoint = ProfileKeeper(self.profiles, self.files), OpenCheckpoint(self.manager, pipeline)
-        before = NetworkBefore(What.APPLY, self.files, self.profiles, self.manager, keeper, checkpoint)
-        way_back = WayBack(before, presence, pipeline)
+        quarantine = Quarantine(self.files, edges.store, BOOT_ID, 2)
         missing = MissingLinks(self.kernel, self.systemd, self.clock)
-        parts = (pipeline, early, self.probes, quarantine, way_back, missing)
-        self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
+        self.changes, self.undo = Changes(edges), Undo(edges)
+        self.pipeline = Pipeline(edges, 240.0)
+        own = (self.pipeline, early, self.probes, quarantine, missing)
+        self.stage = NmstateStage(edges, *own, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
+        """Attempt the stage as the loop does: behind the undo of what is open."""
         self.clock.now += 1
-        return await self.stage.attempt(facts, request)
+        return await behind_undo(self.undo, self.stage, facts, request)
 
     @property
     def record(self) -> Intent:
-        return intent.parse(self.files.content[str(INTENT)])
+        record = self.pipeline.record
+        assert record is not None
+        return record
 
     def remember(self, record: Intent) -> None:
-        self.files.content[str(INTENT)] = intent.render(record)
+        """Let *record* be the result of the last apply, or the change that it left open."""
+        if record.phase is Phase.APPLYING:
+            change = Change(What.NODE_FILE, "worker-0.yml", record, Network(("eth0",)))
+            self.files.content[str(CHANGE)] = render(change)
+        else:
+            self.files.content[str(INTENT)] = intent.render(record)
 
 
 async def test_a_new_file_is_applied_committed_and_recorded() -> None:
@@ -163,14 +171,6 @@ async def test_a_state_that_matches_already_is_adopted() -> None:
     assert isinstance(outcome, Done)
     assert rig.nmstate.applied == []
     assert rig.record.phase is Phase.GOOD
-
-
-async def test_an_interrupted_apply_is_applied_once_more_even_where_the_state_matches() -> None:
-    """It was never verified."""
-    rig = Rig(nmstate=FakeNmstate())
-    rig.remember(Intent("other", Phase.APPLYING, "an earlier boot", 5.0))
-    assert isinstance(await rig.attempt(), Done)
-    assert rig.nmstate.applied == [TEXT.decode()]
 
 
 @pytest.mark.parametrize("status", [state for state in ManagerState if state is not ManagerState.READY])
@@ -260,9 +260,9 @@ async def test_the_checkpoint_of_a_killed_child_is_rolled_back_at_once() -> None
     """NetworkManager's timer is only the last resort."""
     rig = Rig()
     rig.nmstate.fails = [NmstateFailure(FailureKind.KILLED, "hung")]
-    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
     await rig.attempt()
-    assert rig.manager.rolled_back == ["/cp/1"]
+    assert rig.manager.rolled_back == ["/checkpoint/1"]
 
 
 @pytest.mark.parametrize(
@@ -616,16 +616,6 @@ async def test_a_lease_that_a_file_in_force_asks_for_is_not_waited_for() -> None
     assert len(rig.nmstate.applied) == 1
 
 
-async def test_a_file_whose_apply_was_interrupted_waits_for_the_end_of_the_start() -> None:
-    """It is to be applied once more, and its links are not decided."""
-    rig = Rig(files=FakeFiles({FILE: STATIC.replace(b"false", b"true")}))
-    await rig.attempt()
-    rig.remember(replace(rig.record, phase=Phase.APPLYING))
-    rig.manager.status, rig.profiles.found = ManagerState.STARTING, replace(ASKS, automatic=frozenset())
-    assert isinstance(await attempt_later(rig), Waiting)
-    assert len(rig.nmstate.applied) == 1
-
-
 async def test_a_file_that_fails_early_is_tried_anew_after_the_start() -> None:
     """The failure is logged, is no try and refuses nothing."""
     rig = starting()
@@ -724,7 +714,8 @@ async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.PROBE_FAILED
     assert outcome.problem.cause == "worker-0.yml: the address 192.0.2.5 of eth0 is in use by another host"
-    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(NEW_FILE), str(PATH)])
+    assert rig.nmstate.applied == []
+    assert rig.files.content.keys() == {FILE, str(NEW_FILE), str(PATH)}
 
 
 async def test_the_detail_names_what_answers() -> None:
@@ -960,7 +951,7 @@ async def test_a_file_that_cannot_be_rolled_back_gives_way_to_the_last_known_goo
     rig = Rig(manager=StuckManager())
     lost_boots(rig)
     rig.files.content[str(NEW_FILE)] = new_file.render(NewFile("another"))
-    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")]
     waiting = await rig.attempt()
     assert isinstance(waiting, Waiting)
@@ -985,7 +976,7 @@ async def test_the_last_known_good_file_that_cannot_be_rolled_back_gives_way_to_
     """A person must look then; the two files do not take turns."""
     rig = Rig(manager=StuckManager())
     lost_boots(rig)
-    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")]
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)

@@ -42,18 +42,20 @@ class BootStatus:
     """Why the settings or the node file on the disk were refused; the next boot will read them."""
     uplink: Problem | None = None
     """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
+    records: Problem | None = None
+    """Why the disk does not take the records of nodenet."""
     trial: Trial | None = None
     """The node file that is on trial, or was last."""
 
     @property
     def health(self) -> Health:
         """The node's network in one word."""
-        beside = self.drift or self.refused or self.uplink
+        beside = self.drift or self.refused or self.uplink or self.records
         return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
 
     @property
     def problems(self) -> tuple[tuple[StageName | None, Problem], ...]:
-        """Every present problem with its stage: lost node IPs or uplink, a refused reload, then those of the stages."""
+        """Every present problem with its stage: lost node IPs or uplink, a refused reload, those of disk and stages."""
         found: list[tuple[StageName | None, Problem]] = []
         if self.drift:
             found.append((StageName.NODEIP, self.drift))
@@ -61,6 +63,8 @@ class BootStatus:
             found.append((None, self.uplink))
         if self.refused:
             found.append((self.refused.stage, self.refused.problem))
+        if self.records:
+            found.append((None, self.records))
         found += [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
         return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
 

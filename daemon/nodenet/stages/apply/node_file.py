@@ -7,7 +7,6 @@ evidence of a unit. Parsing a file of the largest size takes seconds, so it is d
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePath
@@ -70,13 +69,6 @@ class NodeFiles:
     def read(self, name: str) -> NodeFile:
         """Return the file *name*. Raises NodeFileInvalid when it cannot be trusted, Unavailable."""
         return find.read(name, self._files.read_node_file(self.directory, name))
-
-    def is_still(self, digest: str, hostname: str | None) -> bool:
-        """Return whether the node file is the one with *digest*. Raises Unavailable."""
-        with suppress(NodeFileInvalid):
-            found = self.find(hostname).found
-            return found is not None and self.read(found).digest == digest
-        return False
 
     async def wanted(self, file: NodeFile, search: Search) -> Desired:
         """Return what *file* asks for. Raises NodeFileInvalid for what is known to be wrong, LibnmstateMissing."""

@@ -11,23 +11,20 @@ import structlog
 
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
-from nodenet.ports import Files
+from nodenet.ports import Files, Store
 
 log = structlog.get_logger()
 
 STATE = PurePosixPath("/var/lib/nodenet")
+CHANGE = STATE / "change.json"
+"""The change of the network that is open, and the network before it; `core.change`."""
 INTENT = STATE / "intent.json"
-ENDED = PurePosixPath("/run/nodenet/intent.json")
-"""How the last apply of a node file has ended, where INTENT may not say so; `stages.apply.last_record`."""
+"""How the last apply of a node file has ended."""
 BRIDGE_INTENT = STATE / "bridge-intent.json"
 BRIDGE = STATE / "bridge.json"
 GOOD = STATE / "good.json"
 NEW_FILE = STATE / "trial.json"
 """How often a new node file was booted with; `core.apply.new_file`."""
-TRIAL = STATE / "try.json"
-"""The network from before a trial that has not ended."""
-APPLY = STATE / "apply.json"
-"""The network from before an apply of a node file that has not ended."""
 PRIVATE = 0o600
 
 T = TypeVar("T")
@@ -36,16 +33,17 @@ T = TypeVar("T")
 class Records:
     """Small files under /var/lib/nodenet, each with its version inside."""
 
-    def __init__(self, files: Files) -> None:
-        """Read and write through *files*."""
+    def __init__(self, files: Files, store: Store | None = None) -> None:
+        """Read and write through *files*; a record that *store* keeps is read through it."""
         self._files = files
+        self._read = store.read if store else files.read
 
     def load(self, path: PurePosixPath, parse: Callable[[bytes], T]) -> T | None:
         """Return the record, None when there is none; one that *parse* refuses (ValueError) is set aside.
 
         Raises PublishFailed where the disk does not say what there is.
         """
-        content = self._files.read(path)
+        content = self._read(path)
         if not content:
             return None
         try:

@@ -19,6 +19,7 @@ from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.record import Change, What
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
 from nodenet.core.messages import Message
 from nodenet.core.nmstate import below_bridge
@@ -33,11 +34,12 @@ from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, Tr
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.network_before import NetworkBefore
+from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import GOOD, NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
 
@@ -84,15 +86,13 @@ class Course:
 class TrialRun:
     """Tries node files, one at a time."""
 
-    def __init__(
-        self, edges: StageEdges, settings: Settings, pipeline: Pipeline, before: NetworkBefore, node_files: NodeFiles
-    ) -> None:
+    def __init__(self, edges: StageEdges, settings: Settings, pipeline: Pipeline, node_files: NodeFiles) -> None:
         """Work through *edges* and *pipeline*; confirmed files go where *node_files* are."""
-        self._checkpoint = before.checkpoint
         self._edges = edges
         self._directory = node_files.directory
         self._pipeline = pipeline
-        self._before = before
+        self._changes = pipeline.changes
+        self._keeper = ProfileKeeper(edges.profiles, edges.files)
         self._probes = Probes.of(edges, settings)
         self._node_files = node_files
 
@@ -164,16 +164,19 @@ class TrialRun:
     async def _try(self, job: Job, transaction: Transaction, probing: Probing) -> None:
         before = self._pipeline.record
         await probing.begin()
-        await self._before.keep(job.file, job.wish)
+        network = await network_of_file(self._keeper, job.wish)
         in_force = before.in_force if before else job.facts.applied_digest
         brings = before.brings_bridge if before else job.facts.brings_bridge
         record = self._pipeline.intent(job.file.digest, Phase.APPLYING, in_force=in_force, brings_bridge=brings)
         record = replace(record, way_out=probing.way_out)
+        change = Change(What.TRIAL, job.file.name, record, network, str(job.target))
+        digest, bridge = job.file.digest, job.wish.brings_bridge
+        good = self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge)
         course = Course()
         job.administrator.begins()
         try:
             hold = partial(self._hold, job, probing, course)
-            await self._pipeline.apply(transaction, job.file.text, record, hold)
+            await self._pipeline.apply(transaction, job.file.text, change, good, hold)
         except BaseException as error:
             failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
@@ -190,7 +193,7 @@ class TrialRun:
     async def _hold(self, job: Job, probing: Probing, course: Course) -> None:
         """Return once the trial is confirmed and its file is installed. Raises NodenetError where it is to end."""
         await probing.accept()
-        await self._checkpoint.extend(int(job.order.seconds) + MARGIN_SECONDS)
+        await self._pipeline.extend(int(job.order.seconds) + MARGIN_SECONDS)
         until = self._pipeline.now() + job.order.seconds
         log.info(
             f"{job.file.name} is on trial for {job.order.seconds:g} s; {job.order.who} started it",
@@ -214,7 +217,7 @@ class TrialRun:
             if decision is Decision.ROLL_BACK:
                 return TrialEnded(ROLLED_BACK)
             with suppress(Unavailable):  # NetworkManager does not answer at present
-                if not await self._checkpoint.is_open():
+                if not await self._pipeline.has_checkpoint():
                     return TrialEnded(LOST, remedy="Look at `journalctl -u NetworkManager`, and try again")
             if decision is Decision.CONFIRM:
                 if self._edges.files.read(job.target) in (job.replaced, job.file.text.encode()):
@@ -225,16 +228,15 @@ class TrialRun:
     async def _back(self, job: Job, probing: Probing, course: Course) -> NodenetError | None:
         """Put back what the pipeline has not, after a trial that was not confirmed; return why that failed, if so.
 
-        The stage nmstate tries again what failed.
+        The loop tries again what failed.
         """
         try:
             self._uninstall(job, course)
             if edited := self._node_files.edited(job.facts):
                 job.administrator.edited(edited)
-            if kept := self._before.kept:
-                await self._before.started()
-                await self._before.restore(kept)
-                self._before.end(kept)
+            if change := self._changes.open:
+                await self._changes.started()
+                await self._changes.undo(change, self._pipeline.now())
             await probing.restored()
         except NodenetError as error:
             return error
@@ -259,12 +261,10 @@ class TrialRun:
 
     def _keep(self, job: Job) -> None:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
-        digest, bridge = job.file.digest, job.wish.brings_bridge
+        digest = job.file.digest
         good = LastGood(job.target.name, job.file.text, digest, job.facts.hostname, self._edges.clock.unix())
-        self._before.forget_quietly()
         self._forget_aside(job)
         with suppress(PublishFailed):
-            self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
             records = Records(self._edges.files)
             records.save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
