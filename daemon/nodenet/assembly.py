@@ -96,7 +96,7 @@ class Assembly:
         self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
-        self.known_good = KnownGood(files, self.clock, self.boot_id)
+        self.known_good = KnownGood(files, self.clock, self.boot_id, self.edges.store)
         self.metrics_file = MetricsFile(Program.NODENETD)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
         self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers())

@@ -118,7 +118,7 @@ class Process:
         world, life = self.world, self.life
         built = stage_edges(life)
         forwarding = Forwarding(built.sysctls)
-        known_good = KnownGood(built.files, built.clock, world.boot_id)
+        known_good = KnownGood(built.files, built.clock, world.boot_id, built.store)
 
         def in_force(settings: Settings) -> None:
             forwarding.settings = known_good.settings = settings

@@ -115,7 +115,7 @@ def test_a_power_cut_during_an_apply(product_node: NodeFactory) -> None:
     """The next boot is right, whatever the cut left on the disk."""
     node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
     node.boot()
-    node.wait_until("grep -q applying /var/lib/nodenet/intent.json", timeout=30)
+    node.wait_until("test -e /var/lib/nodenet/change.json", timeout=30)
     node.power_cut()
     node.boot()
     document = settle(node)
@@ -224,8 +224,7 @@ CRASHER = """#!/bin/sh
 # Kill NetworkManager in the middle of each apply, once it has a checkpoint, and take away what it has done: otherwise
 # the next try may find that everything is there already.
 while sleep 0.02; do
-  grep -q '"checkpoint": "' /var/lib/nodenet/intent.json 2>/dev/null || continue
-  started=$(grep '"started"' /var/lib/nodenet/intent.json)
+  started=$(grep -o '"started": [0-9.]*' /var/lib/nodenet/change.json 2>/dev/null) || continue
   [ "$started" = "$before" ] && continue
   busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager org.freedesktop.NetworkManager \
     Checkpoints 2>/dev/null | grep -q Checkpoint/ || continue

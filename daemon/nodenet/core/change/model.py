@@ -10,11 +10,11 @@ Before the network is touched, a record of the change is on the disk (``change.j
 began it in which boot, and the network before it: every profile of NetworkManager with its secrets, and which link used
 which. While that record is there, and no result says that the change is over, the change is OPEN.
 
-There are two ways out of OPEN. *Commit*: the keyfiles are synced, the result ``good`` is written, the record is removed.
-The result is one write of one file, so there is no moment in which a change is half committed. *Undo*: NetworkManager
+There are two ways out of OPEN. *Commit*: the keyfiles are synced, the result ``good`` is written, and the record is
+removed. The result is one write of one file, so there is no moment in which a change is half committed. *Undo*: NetworkManager
 rolls its checkpoint back if it still has it; then profiles and links are made what the record says. That second part is
-a difference (``way_back``) between a record and what there is, so it may be interrupted anywhere and run again. It needs
-no note of how far it came but for links whose profile has its settings again and is not in force yet.
+a difference (``way_back``) between a record and what there is, so it may be interrupted anywhere and run again. It
+needs no note of how far it came but for links whose profile has its settings again and is not in force yet.
 
 Who undoes? The process that has the change open, where the change fails in its hands. Everything else is one case: a
 change is open and no process works on it, because nodenetd was killed, stopped, or lost its power, or because the

@@ -87,6 +87,10 @@ class Changes:
             self.save_result(RESULT[change.what], result)
         self.edges.store.save(CHANGE, None)
 
+    def forget_closed(self) -> None:
+        """Remove the record of a change that is over: a process ended between its result and that."""
+        self.edges.store.save(CHANGE, None)
+
     def close_undone(self, change: Change) -> None:
         """Close *change*, which is undone."""
         of_trial = change.what is What.TRIAL

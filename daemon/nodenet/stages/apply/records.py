@@ -34,8 +34,9 @@ class Records:
     """Small files under /var/lib/nodenet, each with its version inside."""
 
     def __init__(self, files: Files, store: Store | None = None) -> None:
-        """Read and write through *files*; a record that *store* keeps is read through it."""
+        """Read and write through *files*, or through *store*: what it does not write yet is true all the same."""
         self._files = files
+        self._store = store
         self._read = store.read if store else files.read
 
     def load(self, path: PurePosixPath, parse: Callable[[bytes], T]) -> T | None:
@@ -60,5 +61,8 @@ class Records:
         log.warning(f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path))
 
     def save(self, path: PurePosixPath, content: bytes) -> None:
-        """Write the record whole. Raises PublishFailed."""
-        self._files.write(path, content, PRIVATE)
+        """Write the record whole. Raises PublishFailed where there is no store."""
+        if self._store:
+            self._store.save(path, content)
+        else:
+            self._files.write(path, content, PRIVATE)

@@ -58,6 +58,8 @@ class Undo:
         except PublishFailed as error:
             return self._unreadable(error)
         self._unread = NEVER
+        if change is None:
+            self._changes.forget_closed()
         waiting = None
         if change and self._is_confirmed(change):
             self._changes.close(change, interrupted(change, None))

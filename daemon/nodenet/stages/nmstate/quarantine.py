@@ -73,7 +73,7 @@ class Quarantine:
         if not self.has_other(file, hostname):
             return False
         record = new_file.begun(self._known(), file.digest, self._boot_id)
-        self._store.save(NEW_FILE, new_file.render(replace(record, cut_off=self._boot_id, cause=cause)))
+        self._records.save(NEW_FILE, new_file.render(replace(record, cut_off=self._boot_id, cause=cause)))
         return True
 
     def _without_cut(self, known: NewFile | None) -> NewFile | None:
@@ -81,7 +81,7 @@ class Quarantine:
         if known is None or not known.cut_off:
             return known
         again = replace(known, cut_off="", cause="")
-        self._store.save(NEW_FILE, new_file.render(again))
+        self._records.save(NEW_FILE, new_file.render(again))
         return again
 
     def begin(self, digest: str, hostname: str | None) -> None:
@@ -91,7 +91,7 @@ class Quarantine:
             return
         if self._asked == digest and new_file.lost_boots(before, digest, self._boot_id):
             before = None
-        self._store.save(NEW_FILE, new_file.render(new_file.begun(before, digest, self._boot_id)))
+        self._records.save(NEW_FILE, new_file.render(new_file.begun(before, digest, self._boot_id)))
 
     def _last_good(self, file: NodeFile, hostname: str | None, what: str) -> tuple[LastGood | None, Problem | None]:
         try:
