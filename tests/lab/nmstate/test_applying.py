@@ -124,6 +124,33 @@ def test_a_power_cut_during_an_apply(product_node: NodeFactory) -> None:
     nothing_left(node)
 
 
+def test_after_a_power_cut_the_keyfiles_are_back_before_networkmanager_starts(
+    product_node: NodeFactory, lan: Lan
+) -> None:
+    """NetworkManager never sees the network of the file; no bus, no activation."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    before = network(node)["keyfiles"]
+    node.write(node_file("worker-0.yml"), STATIC)
+    node.run("systemctl reload --no-block nodenetd")
+    node.wait_until("test -e /var/lib/nodenet/change.json && ip address | grep -q 10.88.0.50", timeout=60)
+    node.run("sync")
+    node.power_cut()
+    node.path(node_file("worker-0.yml")).unlink()
+    node.boot()
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert "10.88.0.50" not in node.run("ip address").stdout
+    assert network(node)["keyfiles"] == before
+    undone = node.run("systemctl show -P ActiveState nodenet-undo.service").stdout.strip()
+    assert undone == "active"
+    put_back = "Put the keyfiles from before the apply of worker-0.yml back, before NetworkManager reads them"
+    assert [line for line in node.journal() if line.get("MESSAGE") == put_back]
+    nothing_left(node)
+
+
 def test_an_apply_that_does_not_hold(product_node: NodeFactory) -> None:
     """Addresses, routes, resolver and profiles are as before; kubelet starts; one cause line."""
     node = product_node(flavour=Flavour.OPENSHIFT)

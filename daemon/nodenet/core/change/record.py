@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
+from pathlib import PurePosixPath
 from typing import Any
 
 from nodenet.core.apply.intent import Intent, Phase, from_fields, is_end_of
@@ -13,6 +15,8 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.record_version import fields
 
 VERSION = 1
+STATE = PurePosixPath("/var/lib/nodenet")
+PATH = STATE / "change.json"
 
 
 class What(StrEnum):
@@ -21,6 +25,14 @@ class What(StrEnum):
     NODE_FILE = "apply"
     TRIAL = "trial"
     BRIDGE = "change"
+
+
+RESULT = {
+    What.NODE_FILE: STATE / "intent.json",
+    What.TRIAL: STATE / "intent.json",
+    What.BRIDGE: STATE / "bridge-intent.json",
+}
+"""Where the result of the last change of each kind is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +54,11 @@ def is_closed(change: Change, result: Intent | None) -> bool:
     if result is None or result.phase not in (Phase.GOOD, Phase.ROLLED_BACK):
         return False
     return is_end_of(result, change.apply)
+
+
+def is_confirmed(change: Change, installed: bytes | None) -> bool:
+    """Return whether the file of a trial is *installed*: an administrator has confirmed it, and a boot applies it."""
+    return installed is not None and hashlib.sha256(installed).hexdigest() == change.apply.digest
 
 
 def interrupted(change: Change, result: Intent | None) -> Intent:

@@ -64,7 +64,7 @@ def with_others(kept: Network, now: Inventory, present: Iterable[KeptProfile]) -
     others = {
         each.uuid: here[each.uuid]
         for each in now.profiles
-        if each.uuid in here.keys() - before and not each.generated and not _is_ours(each, kept)
+        if each.uuid in here.keys() - before and not each.generated and not is_ours(each, kept)
     }
     uses = {each.link: each.profile.uuid for each in now.devices if each.profile and each.profile.uuid in others}
     return replace(kept, profiles=(*kept.profiles, *others.values()), active=kept.active | uses)
@@ -87,7 +87,7 @@ def way_back(kept: Network, now: Inventory, present: Iterable[KeptProfile], *, r
     """
     here = {each.uuid: each for each in present}
     since = _since(kept, now)
-    new = [each.uuid for each in since if _is_ours(each, kept)]
+    new = [each.uuid for each in since if is_ours(each, kept)]
     theirs = {each.link for each in since if each.uuid not in new}
     served = {each.link for each in now.profiles if each.uuid not in new}
     links = {device.link for device in now.devices}
@@ -138,7 +138,7 @@ def _since(kept: Network, now: Inventory) -> list[Profile]:
     return [each for each in new if (each.link in kept.links if each.link else each.name in kept.names)]
 
 
-def _is_ours(profile: Profile, kept: Network) -> bool:
+def is_ours(profile: Profile, kept: Network) -> bool:
     """Return whether libnmstate made *profile* for the change: by its name, and by the link that it names, if any."""
     if not profile.link:
         return profile.name in kept.names

@@ -16,7 +16,7 @@ import structlog
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, is_ours
 from nodenet.core.change import record
-from nodenet.core.change.record import Change, What, interrupted, is_closed
+from nodenet.core.change.record import RESULT, Change, What, interrupted, is_closed
 from nodenet.core.change.way_back import WayBack, way_back, with_others
 from nodenet.core.errors import OrderRefused, Unavailable
 from nodenet.core.messages import Message
@@ -25,7 +25,7 @@ from nodenet.core.network_manager.checkpoint import of_another
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_before import profiles_of
 from nodenet.stages.apply.profile_backup import ProfileKeeper
-from nodenet.stages.apply.records import BRIDGE_INTENT, CHANGE, INTENT, Records
+from nodenet.stages.apply.records import CHANGE, Records
 
 log = structlog.get_logger()
 
@@ -33,7 +33,6 @@ PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.2
 REFUSED = ("unavailable", "unmanaged")
 """States of links, as the first word, of which NetworkManager activates none: a link without a carrier is the first."""
-RESULT = {What.NODE_FILE: INTENT, What.TRIAL: INTENT, What.BRIDGE: BRIDGE_INTENT}
 MESSAGE = {
     What.NODE_FILE: Message.CHECKPOINT_CLEARED,
     What.TRIAL: Message.TRIAL_UNDONE,

@@ -15,7 +15,7 @@ import structlog
 
 from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase, is_end_of, is_ours
 from nodenet.core.boot.outcome import Topic, Waiting
-from nodenet.core.change.record import Change, What
+from nodenet.core.change.record import RESULT, Change, What
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -23,7 +23,7 @@ from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.changes import RESULT, Changes
+from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.failures import as_failure, with_more
 from nodenet.stages.apply.records import INTENT
 from nodenet.stages.apply.shielded import shielded

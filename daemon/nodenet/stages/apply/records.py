@@ -9,18 +9,19 @@ from typing import TypeVar
 
 import structlog
 
+from nodenet.core.change import record
+from nodenet.core.change.record import STATE
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.ports import Files, Store
 
 log = structlog.get_logger()
 
-STATE = PurePosixPath("/var/lib/nodenet")
-CHANGE = STATE / "change.json"
+CHANGE = record.PATH
 """The change of the network that is open, and the network before it; `core.change`."""
-INTENT = STATE / "intent.json"
+INTENT = record.RESULT[record.What.NODE_FILE]
 """How the last apply of a node file has ended."""
-BRIDGE_INTENT = STATE / "bridge-intent.json"
+BRIDGE_INTENT = record.RESULT[record.What.BRIDGE]
 BRIDGE = STATE / "bridge.json"
 GOOD = STATE / "good.json"
 NEW_FILE = STATE / "trial.json"

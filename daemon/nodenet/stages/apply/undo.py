@@ -6,14 +6,13 @@ a bounded time; then the stages run, and the status names what is not back.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import PurePosixPath
 
 import structlog
 
 from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
-from nodenet.core.change.record import Change, What, interrupted
+from nodenet.core.change.record import Change, What, interrupted, is_confirmed
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -105,12 +104,11 @@ class Undo:
             return False
 
     def _is_confirmed(self, change: Change) -> bool:
-        """Return whether the file of a trial is installed: an administrator has confirmed it, and it is applied."""
         try:
-            content = self._edges.files.read(PurePosixPath(change.installs)) if change.installs else None
+            installed = self._edges.files.read(PurePosixPath(change.installs)) if change.installs else None
         except PublishFailed:
             return False
-        return content is not None and hashlib.sha256(content).hexdigest() == change.apply.digest
+        return is_confirmed(change, installed)
 
     async def _network_manager(self) -> Waiting | None:
         """Return the wait for NetworkManager, if any."""
