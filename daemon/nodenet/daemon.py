@@ -234,7 +234,8 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     file = machine.metrics_file
     figures: Metrics[BootStatus] = Metrics(file, program, lambda status: metrics.lines(document(status)))
     state = StateFile(STATE_FILE, files)
-    watches = (store, machine.forwarding, state, manager, service, uplink, machine.known_good, figures)
+    own = (machine.forwarding, state, manager, service, uplink, machine.known_good)
+    watches = (*own, store, figures)  # the store behind those that save records
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     try:
         code = await _run(machine, reconciler, manager, uplink)

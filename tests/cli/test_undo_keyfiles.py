@@ -27,8 +27,9 @@ CHANGE = Change(
 )
 
 
-def left(change: Change = CHANGE, **more: bytes) -> FakeFiles:
+def left(change: Change = CHANGE, result: Intent | None = None) -> FakeFiles:
     """Return the disk after a power cut."""
+    more = {str(RESULT[What.NODE_FILE]): intent.render(result)} if result else {}
     return FakeFiles({str(PATH): render(change), str(KEYFILES / "eth0-port.nmconnection"): PORT, **more})
 
 
@@ -46,7 +47,7 @@ def test_the_keyfiles_are_those_from_before_and_the_change_stays_open() -> None:
     [
         FakeFiles(),
         left(replace(CHANGE, apply=replace(DURING, boot_id="this boot"))),
-        left(**{str(RESULT[What.NODE_FILE]): intent.render(replace(DURING, phase=Phase.GOOD))}),
+        left(result=replace(DURING, phase=Phase.GOOD)),
     ],
     ids=["none", "of this boot", "committed"],
 )

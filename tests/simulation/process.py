@@ -131,7 +131,7 @@ class Process:
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
         store = StoreWatch(built.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
         state = StateFile(STATE, built.files, _compact)
-        watches: tuple[Any, ...] = (store, forwarding, state, manager, uplink, known_good)
+        watches: tuple[Any, ...] = (forwarding, state, manager, uplink, known_good, store)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
         world.listeners = listeners = Listeners(reconciler.wake)
         background = Background()

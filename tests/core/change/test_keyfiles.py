@@ -17,7 +17,7 @@ def keyfile(uuid: str, name: str, link: str = "") -> bytes:
 
 
 def kept(uuid: str, path: str, content: bytes | None = None, *, in_memory: bool = False) -> KeptProfile:
-    return KeptProfile(uuid, uuid, path, in_memory, {}, content and content.decode())
+    return KeptProfile(uuid, uuid, path, in_memory, {}, content.decode() if content else None)
 
 
 OWN = keyfile("u-0", "eth0", "eth0")

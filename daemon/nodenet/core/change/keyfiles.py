@@ -7,22 +7,26 @@ activation and no order: NetworkManager starts on the right network.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import PurePath
+from pathlib import PurePosixPath
 
 from nodenet.core.change.way_back import Network, is_ours
 from nodenet.core.network_manager.profiles import Profile
 
 
 def keyfiles_back(
-    before: Network, present: Mapping[PurePath, bytes]
-) -> tuple[dict[PurePath, bytes], tuple[PurePath, ...]]:
+    before: Network, present: Mapping[PurePosixPath, bytes]
+) -> tuple[dict[PurePosixPath, bytes], tuple[PurePosixPath, ...]]:
     """Return what is to be written, and which of the *present* keyfiles are to be removed.
 
     Removed are those that libnmstate made for the change, and those of a profile that was in memory, or in another
     file, before it. A file that names no profile stays.
     """
-    kept = {each.file: each.keyfile.encode() for each in before.profiles if each.file and each.keyfile is not None}
-    places = {each.uuid: each.file for each in before.profiles}
+    places = {each.uuid: PurePosixPath(each.file) if each.file else None for each in before.profiles}
+    kept = {
+        place: each.keyfile.encode()
+        for each in before.profiles
+        if (place := places[each.uuid]) and each.keyfile is not None
+    }
     removed = []
     for path in present.keys() - kept.keys():
         profile = _profile(present[path])
@@ -45,4 +49,5 @@ def _profile(content: bytes) -> Profile:
         elif section == "[connection]" and "=" in text and not text.startswith("#"):
             key, _, value = text.partition("=")
             values[key.strip()] = value.strip()
-    return Profile(*(values.get(key, "") for key in ("uuid", "id", "type", "interface-name")))
+    uuid, name, kind, link = (values.get(key, "") for key in ("uuid", "id", "type", "interface-name"))
+    return Profile(uuid, name, kind, link)
