@@ -2,7 +2,7 @@
 
 _shtab_nodenetctl_explain_subparsers=(node-ip br-ex hostname nmstate api-int vip hosted)
 _shtab_nodenetctl_bridge_subparsers=(remove make)
-_shtab_nodenetctl_day_one_subparsers=(check show early keyfiles ignition machine-config secret from-host install-config)
+_shtab_nodenetctl_day_one_subparsers=(check show early keyfiles ignition machine-config secret from-csv from-host install-config)
 _shtab_nodenetctl_subparsers=(status monitor boot-report explain hosted claims check diff try confirm rollback reload reselect bridge adopt hand-back wait snapshot settings day-one report version)
 
 _shtab_nodenetctl_status_option_strings=(-h --help --json --wait --timeout --file)
@@ -40,6 +40,7 @@ _shtab_nodenetctl_day_one_keyfiles_option_strings=(-h --help --out --force)
 _shtab_nodenetctl_day_one_ignition_option_strings=(-h --help --extract --out --force)
 _shtab_nodenetctl_day_one_machine_config_option_strings=(-h --help --role --name --hint --settings --extract --out --force)
 _shtab_nodenetctl_day_one_secret_option_strings=(-h --help --host --bmh --extract --out --force)
+_shtab_nodenetctl_day_one_from_csv_option_strings=(-h --help --file --out --force)
 _shtab_nodenetctl_day_one_from_host_option_strings=(-h --help --out --force)
 _shtab_nodenetctl_day_one_install_config_option_strings=(-h --help --node-files --extract --map --out --force)
 _shtab_nodenetctl_day_one_option_strings=(-h --help)
@@ -80,6 +81,9 @@ _shtab_nodenetctl_day_one_secret_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_secret___bmh_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_secret___extract_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_secret___out_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_day_one_from_csv_pos_0_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_day_one_from_csv___file_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_day_one_from_csv___out_COMPGEN=_shtab_compgen_dirs
 _shtab_nodenetctl_day_one_from_host_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_from_host___out_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_install_config_pos_0_COMPGEN=_shtab_compgen_files
@@ -97,7 +101,7 @@ _shtab_nodenetctl_claims_pos_0_choices=(explain check)
 _shtab_nodenetctl_bridge_pos_0_choices=(remove make)
 _shtab_nodenetctl_wait_pos_0_choices=(hostname nmstate resolv-prepender nodeip configure-ovs hosted-services)
 _shtab_nodenetctl_day_one_check___step_choices=(first second both)
-_shtab_nodenetctl_day_one_pos_0_choices=(check show early keyfiles ignition machine-config secret from-host install-config)
+_shtab_nodenetctl_day_one_pos_0_choices=(check show early keyfiles ignition machine-config secret from-csv from-host install-config)
 _shtab_nodenetctl_pos_0_choices=(status monitor boot-report explain hosted claims check diff try confirm rollback reload reselect bridge adopt hand-back wait snapshot settings day-one report version)
 
 _shtab_nodenetctl_status__h_nargs=0
@@ -212,6 +216,9 @@ _shtab_nodenetctl_day_one_machine_config___force_nargs=0
 _shtab_nodenetctl_day_one_secret__h_nargs=0
 _shtab_nodenetctl_day_one_secret___help_nargs=0
 _shtab_nodenetctl_day_one_secret___force_nargs=0
+_shtab_nodenetctl_day_one_from_csv__h_nargs=0
+_shtab_nodenetctl_day_one_from_csv___help_nargs=0
+_shtab_nodenetctl_day_one_from_csv___force_nargs=0
 _shtab_nodenetctl_day_one_from_host__h_nargs=0
 _shtab_nodenetctl_day_one_from_host___help_nargs=0
 _shtab_nodenetctl_day_one_from_host___force_nargs=0

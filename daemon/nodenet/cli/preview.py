@@ -87,7 +87,7 @@ def own() -> NodeFile:
     search = files.find(str(name))
     if search.found is None:
         raise UsageInvalid(f"this node has no node file in {directory}", remedy="Give the file to compare")
-    return files.read(search.found)
+    return files.read(search.found, str(name))
 
 
 async def preview(file: NodeFile) -> Preview:

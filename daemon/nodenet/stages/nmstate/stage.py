@@ -103,7 +103,7 @@ class NmstateStage:
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found)
-            file = self._node_files.read(found.found)
+            file = self._node_files.read(found.found, facts.hostname)
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
             if wish.empty:
