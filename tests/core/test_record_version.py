@@ -12,11 +12,11 @@ import pytest
 from nodenet.core.adoption import record as adoption_record
 from nodenet.core.apply import intent, last_good, new_file
 from nodenet.core.br_ex import record
+from nodenet.core.change import way_back as trial_record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
 from nodenet.core.persistent_ips import records as ipam_records
 from nodenet.core.record_version import refusal
-from nodenet.core.trial import record as trial_record
 
 LATER = "it has version 2, of a later release of nodenet; this release reads version 1"
 

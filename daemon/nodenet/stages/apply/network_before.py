@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import structlog
 
+from nodenet.core.change import way_back as record
+from nodenet.core.change.way_back import Kept, WayBack, way_back
 from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -19,8 +21,6 @@ from nodenet.core.network_manager.profiles import KEYFILES, Device
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import NICS
-from nodenet.core.trial import record
-from nodenet.core.trial.record import Kept, WayBack
 from nodenet.ports import Files, Manager, Profiles
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
@@ -46,6 +46,20 @@ class What(StrEnum):
 
 PATH = {What.TRIAL: TRIAL, What.APPLY: APPLY}
 MESSAGE = {What.TRIAL: Message.TRIAL_UNDONE, What.APPLY: Message.CHECKPOINT_CLEARED}
+
+
+async def profiles_of(
+    found: Inventory,
+    keep: Callable[[str], Awaitable[KeptProfile]],
+    links: Collection[str] = (),
+    uuids: Collection[str] = (),
+) -> tuple[KeptProfile, ...]:
+    """Return all profiles of *found*, but those that NetworkManager makes by itself; of these, *uuids* and of *links*.
+
+    Raises as *keep*, which returns one by its UUID.
+    """
+    present = [each.uuid for each in found.profiles if not each.generated or each.link in links or each.uuid in uuids]
+    return tuple([await keep(uuid) for uuid in present])
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +98,7 @@ class NetworkBefore:
             name=file.name,
             digest=file.digest,
             links=tuple(sorted(links)),
-            profiles=await self._present(found, links, wired),
+            profiles=await profiles_of(found, self.keeper.keep, links, wired),
             names=tuple(sorted(wish.links.profiles)),
             active={device.link: device.profile.uuid for device in found.devices if device.profile},
             intent=(self.files.read(INTENT) or b"").decode() if self.what is What.TRIAL else "",
@@ -99,15 +113,6 @@ class NetworkBefore:
             self.forget_quietly()
             raise
 
-    async def _present(
-        self, found: Inventory, links: Collection[str], uuids: Collection[str] = ()
-    ) -> tuple[KeptProfile, ...]:
-        """Return all profiles but those that NetworkManager makes by itself; of these, those of *links* and *uuids*."""
-        present = [
-            each.uuid for each in found.profiles if not each.generated or each.link in links or each.uuid in uuids
-        ]
-        return tuple([await self.keeper.keep(uuid) for uuid in present])
-
     async def restore(self, kept: Kept) -> None:
         """Put the network of *kept* back. Raises Unavailable, RollbackFailed, PublishFailed.
 
@@ -115,8 +120,8 @@ class NetworkBefore:
         """
         rolled_back = await self.checkpoint.roll_back_interrupted()
         found = await self.profiles.inventory()
-        present = await self._present(found, kept.links)
-        way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=self.what is What.APPLY)
+        present = await profiles_of(found, self.profiles.keep, kept.links)
+        way = way_back(kept, found, present, rolled_back=rolled_back)
         owed = kept.due | {link: uuid for uuid, link in way.activate}
         if way.give_back:
             self._note(kept, owed)

@@ -1,14 +1,15 @@
-"""What does a trial, or an apply of a node file, keep on disk, so that the network comes back in every case?
+"""The network from before a change, and the difference that leads back to it.
 
-NetworkManager rolls its checkpoint back by itself when nodenetd is killed. It forgets it when it is started again, and
-in a power cut; what it wrote to disk stays. So the profiles from before are kept until either is over.
+NetworkManager rolls its checkpoint back by itself when nodenetd is killed. It forgets the checkpoint when it is started
+again, and in a power cut; the keyfiles that it wrote stay. So the profiles from before are on the disk until the change
+is over. The way back is a difference between them and the present ones: it may run twice, and may be interrupted.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from nodenet.core.network_manager.objects import Inventory
@@ -59,14 +60,29 @@ class WayBack:
         return not (self.give_back or self.delete or self.activate or self.disconnect)
 
 
-def way_back(
-    kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, rolled_back: bool, spares: bool = False
-) -> WayBack:
+def with_others(kept: Kept, now: Inventory, present: Iterable[KeptProfile]) -> Kept:
+    """Return *kept* with the profiles that other programs have made since, and with the links that use them.
+
+    libnmstate's checkpoints delete every profile that is newer than they are (DELETE_NEW_CONNECTIONS). So these belong
+    to the network that is to come back, from before the rollback on.
+    """
+    here = {each.uuid: each for each in present}
+    before = {each.uuid for each in kept.profiles}
+    others = {
+        each.uuid: here[each.uuid]
+        for each in now.profiles
+        if each.uuid in here.keys() - before and not each.generated and not _is_ours(each, kept)
+    }
+    uses = {each.link: each.profile.uuid for each in now.devices if each.profile and each.profile.uuid in others}
+    return replace(kept, profiles=(*kept.profiles, *others.values()), active=kept.active | uses)
+
+
+def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, rolled_back: bool) -> WayBack:
     """Return how the profiles of *kept* come back, where *present* are those of *now*.
 
-    *rolled_back*: NetworkManager has just done so, and is still activating what the links had before. *spares*: a new
-    profile that has no name of libnmstate's is an administrator's; it stays, and so does what its link has.
-    A profile that is new since is deleted only where it is for a link of the file: another program may have made it.
+    *rolled_back*: NetworkManager has just done so, and is still activating what the links had before.
+    A profile that is new since is deleted only where it is for a link of the change and has a name of libnmstate's: any
+    other one is another program's. It stays, and its link keeps it.
     Where the file identifies a link by its MAC address, the new profile names no link, and has a name of the file. A
     profile in memory that is gone has died with NetworkManager; it comes back where its link has no other one. Mostly
     NetworkManager makes such a profile again, but not for a link that had a profile when NetworkManager began. A link
@@ -78,7 +94,7 @@ def way_back(
     """
     here = {each.uuid: each for each in present}
     since = _since(kept, now)
-    new = [each.uuid for each in since if not spares or _is_libnmstates(each, kept.names)]
+    new = [each.uuid for each in since if _is_ours(each, kept)]
     theirs = {each.link for each in since if each.uuid not in new}
     served = {each.link for each in now.profiles if each.uuid not in new}
     links = {device.link for device in now.devices}
@@ -123,15 +139,18 @@ def _in_use_since(
 
 
 def _since(kept: Kept, now: Inventory) -> list[Profile]:
-    """Return the profiles for links of the file that are new since, but those that NetworkManager makes by itself."""
+    """Return the profiles for links of the change that are new since, but those that NetworkManager made by itself."""
     before = {each.uuid for each in kept.profiles}
     new = [each for each in now.profiles if each.uuid not in before and not each.generated]
     return [each for each in new if (each.link in kept.links if each.link else each.name in kept.names)]
 
 
-def _is_libnmstates(profile: Profile, names: Collection[str]) -> bool:
-    """Return whether *profile* has a name that libnmstate gives a new one: of *names*, or its link and what it is."""
-    return profile.name in names or profile.name.removeprefix(profile.link) in ("", "-br", "-if", "-port")
+def _is_ours(profile: Profile, kept: Kept) -> bool:
+    """Return whether libnmstate made *profile* for the change: by its name, and by the link that it names, if any."""
+    if not profile.link:
+        return profile.name in kept.names
+    of_link = profile.name.removeprefix(profile.link) in ("", "-br", "-if", "-port")
+    return profile.link in kept.links and (of_link or profile.name in kept.names)
 
 
 def _makes_its_link(kept: KeptProfile) -> bool:

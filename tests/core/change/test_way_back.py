@@ -7,10 +7,10 @@ from dataclasses import replace
 
 import pytest
 
+from nodenet.core.change.way_back import Kept, WayBack, parse, render, way_back, with_others
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
-from nodenet.core.trial.record import Kept, WayBack, parse, render, way_back
 
 SETTINGS = {
     "connection": ["dict", {"id": ["variant", "s", ["plain", "eth0"]], "timestamp": ["variant", "t", ["plain", 1]]}],
@@ -89,7 +89,7 @@ def test_a_profile_that_is_back_is_activated_where_that_was_interrupted(*, rolle
     begun = replace(KEPT, due={"eth0": "u-0"})
     assert way_back(begun, inventory, [ETH0], rolled_back=rolled_back) == WayBack((), (), (("u-0", "eth0"),))
     spared = now(profile("u-0"), replace(profile("u-7"), name="mine"))
-    assert way_back(begun, spared, [ETH0], rolled_back=rolled_back, spares=True).empty
+    assert way_back(begun, spared, [ETH0], rolled_back=rolled_back).empty
 
 
 MANUAL = {
@@ -136,7 +136,7 @@ def test_a_profile_that_names_another_link_is_not_activated() -> None:
 def test_a_profile_of_an_administrator_is_not_disconnected() -> None:
     idle = replace(ETH0, settings=MANUAL)
     kept, mine = replace(KEPT, profiles=(idle,), active={}), replace(profile("u-7"), name="mine")
-    found = way_back(kept, now(profile("u-0"), mine), [ETH0], rolled_back=False, spares=True)
+    found = way_back(kept, now(profile("u-0"), mine), [ETH0], rolled_back=False)
     assert found == WayBack((idle,), (), ())
 
 
@@ -178,26 +178,37 @@ def test_a_profile_that_an_administrator_made_since_is_spared_with_its_link() ->
     """After a power cut in an apply; libnmstate gives a new profile the name of its link."""
     mine, made = replace(profile("u-7"), name="mine"), profile("u-8", "dummy0")
     inventory = now(mine, made, profile("u-0"), uses="u-7")
-    spared = way_back(KEPT, inventory, [replace(ETH0, settings=OTHER)], rolled_back=False, spares=True)
+    spared = way_back(KEPT, inventory, [replace(ETH0, settings=OTHER)], rolled_back=False)
     assert spared == WayBack((ETH0,), ("u-8",), ())
-    deleted = way_back(KEPT, inventory, [replace(ETH0, settings=OTHER)], rolled_back=False)
-    assert deleted.delete == ("u-7", "u-8")
+
+
+def test_a_profile_that_another_program_made_since_belongs_to_the_network_that_comes_back() -> None:
+    """The checkpoint's rollback deletes it, and takes it from its link."""
+    mine = Profile("u-7", "storage", "802-3-ethernet", "eth7")
+    made, automatic = profile("u-8", "dummy0"), replace(profile("u-3", "eth9"), generated=True)
+    devices = (Device("eth0", "ethernet", profile=profile("u-0")), Device("eth7", "ethernet", profile=mine))
+    then = Inventory(devices, (profile("u-0"), mine, made, automatic))
+    present = [ETH0, *(replace(ETH0, uuid=uuid) for uuid in ("u-7", "u-8", "u-3"))]
+    kept = with_others(KEPT, then, present)
+    assert kept == replace(KEPT, profiles=(ETH0, present[1]), active={"eth0": "u-0", "eth7": "u-7"})
+    after = Inventory((devices[0], Device("eth7", "ethernet")), (profile("u-0"),))
+    assert way_back(kept, after, [ETH0], rolled_back=True) == WayBack((present[1],), (), (("u-7", "eth7"),))
 
 
 @pytest.mark.parametrize("name", ["br-ex", "br-ex-br", "br-ex-if", "br-ex-port"])
 def test_names_of_libnmstate_are_those_of_the_link_and_what_it_is(name: str) -> None:
     kept = replace(KEPT, links=("br-ex",))
     inventory = now(replace(profile("u-7", "br-ex"), name=name), profile("u-0"))
-    assert way_back(kept, inventory, [ETH0], rolled_back=False, spares=True).delete == ("u-7",)
+    assert way_back(kept, inventory, [ETH0], rolled_back=False).delete == ("u-7",)
 
 
 def test_a_new_profile_with_a_name_that_the_file_gives_it_goes() -> None:
     """The file has "profile-name": it is none of an administrator's, whose profile is spared."""
     lan = replace(profile("u-8"), name="lan")
     inventory = now(lan, profile("u-0"), uses="u-8")
-    assert way_back(KEPT, inventory, [ETH0], rolled_back=False, spares=True) == WayBack((), (), ())
+    assert way_back(KEPT, inventory, [ETH0], rolled_back=False) == WayBack((), (), ())
     kept = replace(KEPT, names=("lan",))
-    found = way_back(kept, inventory, [ETH0], rolled_back=False, spares=True)
+    found = way_back(kept, inventory, [ETH0], rolled_back=False)
     assert found == WayBack((), ("u-8",), (("u-0", "eth0"),))
 
 
@@ -207,7 +218,7 @@ def test_a_new_profile_of_a_nic_that_the_file_identifies_by_its_mac_address_goes
     before = replace(ETH0, in_memory=in_memory)
     kept = replace(KEPT, links=("uplink",), profiles=(before,), names=("uplink",))
     made, other = replace(profile("u-8", ""), name="uplink"), replace(profile("u-9", ""), name="another program's")
-    found = way_back(kept, now(made, other, uses="u-8"), [], rolled_back=False, spares=True)
+    found = way_back(kept, now(made, other, uses="u-8"), [], rolled_back=False)
     assert found == WayBack((before,), ("u-8",), (("u-0", "eth0"),))
 
 
