@@ -90,12 +90,8 @@ class Companion:
         self._reporter = Reporter(OwnNode(cluster, self.state.node), self._for_cluster)
         report, renders = self._reporter.changed_in_migration, settings.hosted.mode is HostedMode.RENDER
         self._mover = Mover(self.state, HttpChecks(), NameLookup(), report, renders=renders)
-        self.source = ClusterSource(
-            cluster,
-            CacheFiles(),
-            Identity(self.state.node, settings.cluster_domain, boot_id),
-            self._cluster_changed,
-        )
+        identity = Identity(self.state.node, settings.cluster_domain, boot_id)
+        self.source = ClusterSource(cluster, CacheFiles(), identity, self._cluster_changed)
         self._keepalived = KeepalivedWatch(self.state, Processes(UNITS[Service.KEEPALIVED]), VipAddresses())
         weigh, look = self.keeper.write_weights, self.keeper.look_now.set
         self._source = SourceGuard(self.state, AddressEvents(), VipAddresses(), weigh, look)
