@@ -152,8 +152,8 @@ def _path(value: object) -> str:
 
 def _ca_file(value: object) -> str:
     """Return a path that needs no quoting in haproxy's configuration."""
-    path = _path(value)
-    if not _PLAIN_PATH.fullmatch(path):
+    path = _path(value) if value else _text(value)
+    if path and not _PLAIN_PATH.fullmatch(path):
         raise Refused("expected a path of letters, digits and '._+@/-'")
     return path
 
