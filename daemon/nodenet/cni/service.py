@@ -45,7 +45,6 @@ class Identity:
     node: str
     boot_id: str
     ignore_not_allowed: bool = False
-    slices: bool = True
 
 
 class Service:
@@ -78,8 +77,8 @@ class Service:
             own.boot_id,
             clock.unix(),
             clock.boottime(),
+            held=self.follower.held,
             ignore_not_allowed=own.ignore_not_allowed,
-            slices=own.slices,
         )
 
     def start(self, background: Background) -> None:

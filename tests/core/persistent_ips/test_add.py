@@ -143,22 +143,6 @@ def test_a_repeated_add_that_fails_keeps_what_a_repair_recorded_meanwhile() -> N
     world.check()
 
 
-def test_without_the_api_a_pod_that_was_read_starts_again() -> None:
-    world = World(1)
-    node = world.nodes[0]
-    pod = vm(world)
-    before = added(world, node, pod, "c1")
-    world.delete(node, ("c1", "net1"))
-    world.finish(node)
-    node.flush()
-    node.kill()  # and the watch has said nothing since
-    run = world.add(node, pod, "c2")
-    while run in node.runs:
-        node.step(run, "away before")
-    assert world.live[node.name, "c2", "net1"][1] == tuple(one.address for one in node.book.reservations())
-    assert tuple(str(one.address) for one in node.book.reservations()) == before
-
-
 def failure(world: World, pod: PodName, **changes: Any) -> CniError:
     with pytest.raises(CniError) as caught:
         added(world, world.nodes[0], pod, **changes)
@@ -297,7 +281,7 @@ def test_an_old_watch_gives_a_pod_of_the_same_name_nothing_of_a_deleted_claim() 
     world.foreign = {"new"}
     assert added(world, other, vm(world, "new", ips=(address,)), "c2") == (address,)
     with pytest.raises(CniError, match="does not exist yet"):
-        added(world, here, world.api.put_pod("vm-1", "vm", controller="vm"), "c3")
+        added(world, here, world.api.put_pod("vm-1", "vm", machine="vm"), "c3")
     world.check()
 
 

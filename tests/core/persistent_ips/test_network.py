@@ -97,29 +97,6 @@ def test_the_bridge_plugin_takes_the_first_address_as_gateway() -> None:
         ),
         ({"ipam": {"routes": [{"dst": "10.0.0.0/8", "gw": 7}]}}, "ipam.routes has gw 7, which is not an address"),
         ({"ipam": {"dns": []}}, "ipam.dns is not an object"),
-        ({"ipam": {"nodeSlices": []}}, "ipam.nodeSlices is []"),
-        ({"ipam": {"nodeSlices": {"a": 7}}}, "ipam.nodeSlices is 7"),
-        ({"ipam": {"nodeSlices": {"a": "x"}}}, "ipam.nodeSlices has 'x', which has no prefix length"),
-        (
-            {"ipam": {"nodeSlices": {"a": "198.51.100.0/28"}}},
-            "ipam.nodeSlices has 198.51.100.0/28 for 'a', which is no part of one of the subnets",
-        ),
-        (
-            {"ipam": {"nodeSlices": {"a": "192.0.2.0/24"}}},
-            "ipam.nodeSlices has 192.0.2.0/24 for 'a', which is no part of one of the subnets",
-        ),
-        (
-            {"ipam": {"nodeSlices": {"a": "192.0.2.0/28", "b": "192.0.2.8/29"}}},
-            "ipam.nodeSlices has 192.0.2.8/29, which overlaps 192.0.2.0/28",
-        ),
-        (
-            {"excludeSubnets": "192.0.2.8/29", "ipam": {"nodeSlices": {"a": "192.0.2.0/28"}}},
-            "ipam.nodeSlices has 192.0.2.8/29, which overlaps 192.0.2.0/28",
-        ),
-        (
-            {"ipam": {"nodeSlices": {"a": "192.0.2.0/25,192.0.2.128/25"}}},
-            "excludeSubnets and ipam.nodeSlices leave no address of 192.0.2.0/24",
-        ),
         ({"ipam": {"dns": {"nameservers": "192.0.2.1"}}}, "ipam.dns.nameservers is '192.0.2.1'"),
         ({"ipam": {"dns": {"search": [7]}}}, "ipam.dns.search is [7]"),
         ({"ipam": {"dns": {"domain": 7}}}, "ipam.dns.domain is 7"),
@@ -130,15 +107,6 @@ def test_each_mistake_is_named_with_its_key(changes: dict[str, Any], text: str) 
         made(**changes)
     assert caught.value.code is Code.CONFIGURATION
     assert caught.value.text == f"The network configuration is not valid: {text}"
-
-
-def test_slices_are_excluded_and_belong_to_the_configuration() -> None:
-    found = made(excludeSubnets="192.0.2.16/29", ipam={"nodeSlices": {"b": "192.0.2.24/29", "a": "192.0.2.32/28"}})
-    (pool,) = found.pools
-    assert [str(one) for one in pool.excluded] == ["192.0.2.16/28", "192.0.2.32/28"]
-    assert [(node, str(part)) for node, part in pool.slices] == [("b", "192.0.2.24/29"), ("a", "192.0.2.32/28")]
-    swapped = made(excludeSubnets="192.0.2.16/29", ipam={"nodeSlices": {"a": "192.0.2.24/29", "b": "192.0.2.32/28"}})
-    assert len({found.digest, swapped.digest, made(excludeSubnets="192.0.2.16/28,192.0.2.32/28").digest}) == 3
 
 
 def test_host_bits_are_corrected_in_the_details() -> None:

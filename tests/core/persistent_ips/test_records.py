@@ -27,7 +27,7 @@ RECORDS: tuple[Record, ...] = (
     Reservation("blue", ADDRESSES[0], OWNER, State.REPORTED, "l1", "9", 12.5),
     Attachment("c1", "net1", "blue", OWNER, ADDRESSES, POD, "/run/netns/c1", "b1", 12.5),
     Attachment("c1", "net2", "blue", OWNER, (), None, "", "b1", 0.0),
-    PodReference(POD, "net1", "blue", "vm", Workload("a", "b", "c"), "vms/blue", "u1"),
+    PodReference(POD, "net1", "blue", "vm", Workload("b", "c"), "vms/blue"),
     NetworkSeen("blue", "d", "vms/blue"),
     Reservation("blue", ADDRESSES[0], OWNER, State.RESERVED, "l2", "9", 12.5, made_here=True),
 )

@@ -31,10 +31,9 @@ from nodenet.core.persistent_ips.model import (
     Reservation,
     State,
 )
-from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim
+from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim, pod_reference
 from nodenet.core.persistent_ips.release import give_back
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, lease_for, reserve
-from nodenet.core.persistent_ips.slices import reference_or_none, reserve_for_pod
 from nodenet.core.persistent_ips.succession import succeed
 
 ROUNDS = 5
@@ -47,7 +46,7 @@ def add(here: Here, asked: Asked) -> Steps[tuple[Interface, ...]]:
     if (done := _answered(here, asked)) is not None:
         return done
     try:
-        reference = yield from reference_or_none(here, asked)
+        reference = yield from pod_reference(asked)
         _check_configuration(here, asked, reference)
         if reference is not None and reference.claim and not asked.network.persistent and not here.ignore_not_allowed:
             raise CniError(
@@ -133,7 +132,7 @@ def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[t
     if (done := _answered(here, asked)) is not None:
         return done
     try:
-        reserved = yield from reserve_for_pod(here, asked, owner)
+        reserved = yield from reserve(here, asked, owner, ())
     except Exhausted as error:
         yield Announce(str(Reason.EXHAUSTED), error.text, pod=pod)
         raise
@@ -166,12 +165,12 @@ def _undone_if_failed(here: Here, asked: Asked, reference: PodReference) -> Step
 def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[Interface, ...]]:
     if (done := _answered(here, asked)) is not None:
         return done
-    claim = yield from current_claim(here, asked, reference)
+    claim = yield from current_claim(here, reference)
     for _ in range(ROUNDS):
-        check_claim(claim, asked)
+        check_claim(claim, asked, reference)
         shared = yield from check_sharing(here, asked, reference, claim)
         rows = yield from _recorded(here, asked, reference, claim)
-        if shared and reference.claim_uid != claim.uid:
+        if shared:
             yield from _named(here, asked, rows)
         try:
             yield from _reported(here, reference, claim, rows)
@@ -180,9 +179,7 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
             yield from _drop_foreign(here, asked, claim)
             continue
         yield Sync()
-        given: list[Change] = [Put(replace(row, state=State.REPORTED)) for row in rows if row.state is State.RESERVED]
-        if reference.claim_uid != claim.uid:
-            given.append(Put(replace(reference, claim_uid=claim.uid)))
+        given = [Put(replace(row, state=State.REPORTED)) for row in rows if row.state is State.RESERVED]
         yield Save(tuple(given), wait=False)
         return tuple(row.address for row in rows)
     raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} changes too often", SLOW)
@@ -220,14 +217,8 @@ def _recorded(here: Here, asked: Asked, reference: PodReference, claim: Claim) -
 def _reported(here: Here, reference: PodReference, claim: Claim, rows: tuple[Reservation, ...]) -> Steps[None]:
     """Let the claim's status name addresses and pod. Raises Conflict for a claim that changed."""
     addresses = tuple(row.address for row in rows)
-    if is_true(claim, addresses, reference.pod.name) or not claim.version:
-        return
-    try:
+    if not is_true(claim, addresses, reference.pod.name):
         yield from write_status(claim, allocated_patch(claim, addresses, reference.pod.name, here.now))
-    except (ApiAway, Forbidden):
-        # A pod that had them before has them without the API; its name is written later.
-        if reference.claim_uid != claim.uid or not (claim.ips or all(row.state is State.REPORTED for row in rows)):
-            raise
 
 
 def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
@@ -255,7 +246,7 @@ def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
 def _report(here: Here, claim: Claim, reason: Reason, error: CniError) -> Steps[None]:
     """Write why the claim has no address; that this fails is less than what is reported."""
     yield Announce(str(reason), error.text, claim=claim)
-    if claim.version and (patch := failed_patch(claim, reason, error.text, here.now)) is not None:
+    if (patch := failed_patch(claim, reason, error.text, here.now)) is not None:
         try:
             yield from write_status(claim, patch)
         except (ApiAway, Forbidden, NotFound, Conflict):

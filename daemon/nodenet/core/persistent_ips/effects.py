@@ -31,10 +31,10 @@ class Here:
     """Seconds since 1970; only people read it."""
     uptime: float = 0.0
     """Seconds that no clock change moves."""
+    held: str = ""
+    """Why no new address may be given now, empty while one may: other nodes may have addresses without a Lease."""
     ignore_not_allowed: bool = False
     """A reference on a network without allowPersistentIPs is ignored (``[ipam] claim_not_allowed``)."""
-    slices: bool = True
-    """Whether an address of this node's slice may be given: not after the store was lost in this boot."""
 
 
 @dataclass(frozen=True, slots=True)

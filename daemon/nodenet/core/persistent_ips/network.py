@@ -12,7 +12,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, collapse_addresses, ip_address, ip_network
-from itertools import pairwise
 from typing import Any
 
 from nodenet.core.ip import IPAddress, IPNetwork
@@ -21,7 +20,7 @@ from nodenet.core.persistent_ips.model import Interface
 from nodenet.core.persistent_ips.pool import Pool
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
-MOST_SUBNETS, MOST_EXCLUDED, MOST_ROUTES, MOST_SLICES = 16, 256, 256, 1024
+MOST_SUBNETS, MOST_EXCLUDED, MOST_ROUTES = 16, 256, 256
 LENGTHS = {4: (9, 30), 6: (32, 126)}
 """The prefix lengths of a subnet. A larger one is a typing mistake, a smaller one has no room."""
 
@@ -41,8 +40,7 @@ class Network:
     def digest(self) -> str:
         """The same for two configurations that give addresses alike."""
         parts = [[str(pool.subnet), [str(one) for one in pool.excluded], str(pool.gateway)] for pool in self.pools]
-        slices = sorted(f"{node} {part}" for pool in self.pools for node, part in pool.slices)
-        whole = [sorted(parts), self.persistent, *slices]
+        whole = [sorted(parts), self.persistent]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
 
     def pool_of(self, address: Interface) -> Pool | None:
@@ -88,24 +86,16 @@ def parse(configuration: Mapping[str, Any]) -> Network:
         if other := next((one for one in subnets[:number] if _overlap(one, subnet)), None):
             raise _wrong(f"subnets has {other} and {subnet}, which overlap")
     excluded = _excluded(_either(configuration, ipam, "excludeSubnets"), subnets)
-    slices = _slices(ipam, subnets, excluded)
-    excluded = _collapsed([*excluded, *(part for _, part in slices)])
     gateways = _gateways(ipam, subnets)
     if configuration.get("isGateway") is True or configuration.get("isDefaultGateway") is True:
         # The bridge plugin then takes the first address of a subnet without a gateway for the bridge.
         gateways = {subnet: gateways.get(subnet, subnet[1]) for subnet in subnets}
     pools = tuple(
-        Pool(
-            subnet,
-            tuple(one for one in excluded if _overlap(one, subnet)),
-            gateways.get(subnet),
-            tuple(one for one in slices if _overlap(one[1], subnet)),
-        )
+        Pool(subnet, tuple(one for one in excluded if _overlap(one, subnet)), gateways.get(subnet))
         for subnet in subnets
     )
     if empty := next((pool for pool in pools if pool.size <= 0), None):
-        parts = "excludeSubnets and ipam.nodeSlices leave" if empty.slices else "excludeSubnets leaves"
-        raise _wrong(f"{parts} no address of {empty.subnet}")
+        raise _wrong(f"excludeSubnets leaves no address of {empty.subnet}")
     return Network(name, pools, _persistent(configuration, ipam), _routes(ipam), _dns(ipam))
 
 
@@ -175,25 +165,6 @@ def _collapsed(networks: list[IPNetwork]) -> list[IPNetwork]:
     ipv4 = collapse_addresses(one for one in networks if isinstance(one, IPv4Network))
     ipv6 = collapse_addresses(one for one in networks if not isinstance(one, IPv4Network))
     return [*ipv4, *ipv6]
-
-
-def _slices(
-    ipam: Mapping[str, Any], subnets: list[IPNetwork], excluded: list[IPNetwork]
-) -> list[tuple[str, IPNetwork]]:
-    """Return the parts of the subnets that one node each gives addresses of while the API is away."""
-    given = ipam.get("nodeSlices", {})
-    if not isinstance(given, dict) or len(given) > MOST_SLICES:
-        raise _wrong(f"ipam.nodeSlices is {_shown(given)}", 'Expected an object such as {"NODE": "192.0.2.16/29"}')
-    key = "ipam.nodeSlices"
-    found = [(node, _network(text, key)) for node, value in given.items() for text in _texts(value, key, MOST_SUBNETS)]
-    for node, part in found:
-        if not any(_overlap(part, subnet) and part.prefixlen > subnet.prefixlen for subnet in subnets):
-            raise _wrong(f"{key} has {part} for {_shown(node)}, which is no part of one of the subnets")
-    ordered = sorted([*excluded, *(part for _, part in found)], key=lambda one: (one.version, int(one.network_address)))
-    for one, other in pairwise(ordered):
-        if _overlap(one, other):
-            raise _wrong(f"{key} has {other}, which overlaps {one}", "An address belongs to one node, or to none")
-    return found
 
 
 def _gateways(ipam: Mapping[str, Any], subnets: list[IPNetwork]) -> dict[IPNetwork, IPAddress]:

@@ -43,14 +43,7 @@ def parse(document: Mapping[str, Any]) -> Pod:
     """Return a pod as the API sends it; what is not as it should be is empty."""
     metadata = _mapping(document.get("metadata"))
     labels, annotations = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
-    owners = metadata.get("ownerReferences")
-    listed = [one for one in owners if isinstance(one, dict)] if isinstance(owners, list) else []
-    controller = next((one for one in listed if one.get("controller") is True), {})
-    workload = Workload(
-        _text(controller.get("uid")),
-        _text(labels.get("kubevirt.io/created-by")),
-        _text(labels.get("vm.kubevirt.io/name")),
-    )
+    workload = Workload(_text(labels.get("kubevirt.io/created-by")), _text(labels.get("vm.kubevirt.io/name")))
     name = PodName(_text(metadata.get("namespace")), _text(metadata.get("name")), _text(metadata.get("uid")))
     phase = _mapping(document.get("status")).get("phase")
     static = _text(annotations.get(MIRROR))
@@ -129,14 +122,10 @@ def references_claim(pod: Pod, claim: str) -> bool:
 def may_share(one: Workload, other: Workload) -> bool:
     """Return whether two pods may have the addresses of one claim at the same time.
 
-    They may when they have the same controller or the same label of KubeVirt, or when neither has any of these.
+    They may when they have the same label of KubeVirt. Two replicas of another workload would answer for one address.
     """
-    pairs = (
-        (one.controller, other.controller),
-        (one.created_by, other.created_by),
-        (one.machine, other.machine),
-    )
-    return any(a and a == b for a, b in pairs) or not any(a or b for a, b in pairs)
+    pairs = ((one.created_by, other.created_by), (one.machine, other.machine))
+    return any(a and a == b for a, b in pairs)
 
 
 def _wrong(pod: Pod, text: str, details: str = "") -> CniError:

@@ -108,9 +108,8 @@ def _pod(found: Mapping[str, Any]) -> PodReference:
         str(found["ifname"]),
         str(found["network"]),
         str(found["claim"]),
-        Workload(**found["workload"]),
+        Workload(str(found["workload"]["created_by"]), str(found["workload"]["machine"])),
         str(found["source"]),
-        str(found.get("claim_uid", "")),  # not in records of earlier releases
     )
 
 

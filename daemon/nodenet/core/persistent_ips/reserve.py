@@ -122,7 +122,9 @@ def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Step
 
 
 def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
-    """Return a Lease of a free address of *pool*, or one that this owner has already. Raises Exhausted."""
+    """Return a Lease of a free address of *pool*, or one that this owner has already. Raises Exhausted, CniError."""
+    if here.held:
+        raise CniError(Code.TRY_AGAIN, here.held, "The pod is tried again by itself")
     collisions, name = 0, asked.network.name
     tried: set[object] = set()
     for last in (False, True):
