@@ -31,6 +31,7 @@ from nodenet.core.persistent_ips.effects import (
     ListLeases,
     MoveLease,
     ReadClaim,
+    ReadDefinition,
     ReadLease,
     ReadPod,
     Save,
@@ -67,6 +68,8 @@ class Api:
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
         self.claims: dict[tuple[str, str], Claim] = {}
         self.leases: dict[str, Lease] = {}
+        self.definitions: dict[tuple[str, str], str] = {}
+        """The configuration of each NetworkAttachmentDefinition."""
         self.events: list[tuple[str, Claim]] = []
         self.requests: list[str] = []
         self.workloads: dict[str, str] = {}
@@ -84,6 +87,7 @@ class Api:
         if machine:
             metadata["labels"] = {"vm.kubevirt.io/name": machine, "kubevirt.io/created-by": f"instance of {machine}"}
         self.pods[NAMESPACE, name] = {"metadata": metadata, "status": {"phase": "Running"}}
+        self.definitions.setdefault((NAMESPACE, "blue"), "{}")
         if claim:
             self.workloads[metadata["uid"]] = machine or metadata["uid"]
         return PodName(NAMESPACE, name, metadata["uid"])
@@ -116,6 +120,10 @@ class Api:
                 if (namespace, name) not in self.pods:
                     raise NotFound(f"pod {namespace}/{name}")
                 return pods.parse(self.pods[namespace, name])
+            case ReadDefinition(namespace, name):
+                if (namespace, name) not in self.definitions:
+                    raise NotFound(f"definition {namespace}/{name}")
+                return self.definitions[namespace, name]
             case ReadClaim(namespace, name):
                 if (namespace, name) not in self.claims:
                     raise NotFound(f"claim {namespace}/{name}")

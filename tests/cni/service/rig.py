@@ -26,6 +26,7 @@ class FakeApi:
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
         self.claims: dict[tuple[str, str], dict[str, Any]] = {}
         self.leases: dict[str, dict[str, Any]] = {}
+        self.definitions: dict[tuple[str, str], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.requests: list[str] = []
         self.problem: NodenetError | None = None
@@ -85,6 +86,10 @@ class FakeApi:
     async def pod(self, namespace: str, name: str) -> Mapping[str, Any]:
         await self._ask("get pod")
         return self._found(self.pods, (namespace, name))
+
+    async def definition(self, namespace: str, name: str) -> Mapping[str, Any]:
+        await self._ask("get definition")
+        return self._found(self.definitions, (namespace, name))
 
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any]:
         await self._ask("get claim")

@@ -85,6 +85,15 @@ def test_two_replicas_do_not_share_a_claim() -> None:
     assert added(world, world.nodes[0], second) == (address,)
 
 
+def test_without_owner_pods_the_leases_say_who_has_a_claim() -> None:
+    """An earlier version of the cluster's kind of claims has no ownerPod: the API drops it."""
+    world = World(2)
+    added(world, world.nodes[1], vm(world))
+    world.api.change_claim(world.api.claims["vms", "vm"], owner_pod="", conditions=())
+    text = "IPAMClaim vms/vm is used by pod vms/vm-1, which is not of the same virtual machine"
+    assert refused(world, world.api.put_pod("thief", "vm", machine="thief")) == (Code.TRY_AGAIN, text)
+
+
 def test_a_claim_that_is_being_deleted_serves_the_machine_that_has_it() -> None:
     """A person has deleted it; its finalizer keeps it until the machine is deleted, which still migrates and starts."""
     world = World(2)

@@ -24,13 +24,13 @@ from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Step
 from nodenet.core.persistent_ips.model import (
     Attachment,
     Interface,
-    NetworkSeen,
     Owner,
     OwnerKind,
     PodReference,
     Reservation,
     State,
 )
+from nodenet.core.persistent_ips.permission import check_configuration, check_wishes, may_reference, seen_as
 from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim, pod_reference
 from nodenet.core.persistent_ips.release import give_back
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, lease_for, reserve
@@ -47,15 +47,8 @@ def add(here: Here, asked: Asked) -> Steps[tuple[Interface, ...]]:
         return done
     try:
         reference = yield from pod_reference(asked)
-        _check_configuration(here, asked, reference)
-        if reference is not None and reference.claim and not asked.network.persistent and not here.ignore_not_allowed:
-            raise CniError(
-                Code.CONFIGURATION,
-                f"Pod {reference.pod} references IPAMClaim {reference.claim} on network {asked.network.name}, "
-                "which does not allow persistent IPs",
-                'Set "allowPersistentIPs": true in its configuration, or remove ipam-claim-reference',
-            )
-        if reference is not None and reference.claim and asked.network.persistent:
+        yield from check_configuration(here, asked, reference)
+        if reference is not None and (yield from may_reference(here, asked, reference)):
             return (yield from _undone_if_failed(here, asked, reference))
         return (yield from _of_pod(here, asked, reference))
     except (ApiAway, Forbidden) as error:
@@ -81,27 +74,13 @@ def _answered(here: Here, asked: Asked) -> tuple[Interface, ...] | None:
     return old.addresses if all(held.get(one) is State.REPORTED for one in old.addresses) else None
 
 
-def _check_configuration(here: Here, asked: Asked, reference: PodReference | None) -> None:
-    """Refuse a second configuration of a network that is in use. Raises CniError."""
-    seen, source = here.book.network(asked.network.name), reference.source if reference else ""
-    if seen is None or seen.digest == asked.network.digest or not source or not seen.source or seen.source == source:
-        return  # an edited configuration is taken
-    if any(one.network == asked.network.name for one in here.book.attachments()):
-        raise CniError(
-            Code.CONFIGURATION,
-            f"NetworkAttachmentDefinitions {seen.source} and {source} configure network {asked.network.name} "
-            "in different ways",
-            "Give both the same subnets, excludeSubnets and allowPersistentIPs, or another name",
-        )
-
-
 def _records(here: Here, asked: Asked, reference: PodReference | None) -> list[Change]:
     """Return what is recorded beside the reservations."""
     source = reference.source if reference else ""
     changes: list[Change] = []
     if reference is not None and here.book.pod_reference(reference.key) != reference:
         changes.append(Put(reference))
-    network = NetworkSeen(asked.network.name, asked.network.digest, source)
+    network = seen_as(asked.network, source)
     if here.book.network(network.network) != network and (source or here.book.network(network.network) is None):
         changes.append(Put(network))
     return changes
@@ -131,8 +110,10 @@ def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[t
     yield Hold(owner.hold)
     if (done := _answered(here, asked)) is not None:
         return done
+    wished = reference.wished if reference else ()
+    check_wishes(asked.network, wished)
     try:
-        reserved = yield from reserve(here, asked, owner, ())
+        reserved = yield from reserve(here, asked, owner, (), wished)
     except Exhausted as error:
         yield Announce(str(Reason.EXHAUSTED), error.text, pod=pod)
         raise
@@ -228,11 +209,10 @@ def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
     except ClaimInvalid as error:
         text = f"IPAMClaim {claim.namespace}/{claim.name} cannot be used: {error}"
         raise CniError(Code.TRY_AGAIN, text, "Delete the claim; its owner makes another one") from None
-    network = asked.network.name
-    strange = [one for one in wanted if asked.network.pool_of(one) is None]
-    if strange:
-        text = f"IPAMClaim {claim.namespace}/{claim.name} has {strange[0]}, which is in no subnet of network {network}"
-        raise CniError(Code.CONFIGURATION, text, "Correct the subnets, or delete the claim to get another address")
+    if refused := next((one for one in wanted if asked.network.refusal(one)), None):
+        text = f"IPAMClaim {claim.namespace}/{claim.name} has {refused}, {asked.network.refusal(refused)}"
+        remedy = "Correct the configuration, or delete the claim and its finalizers: its next one gets another address"
+        raise CniError(Code.CONFIGURATION, text, remedy)
     try:
         return (yield from reserve(here, asked, claim.owner, wanted))
     except Exhausted as error:

@@ -53,6 +53,14 @@ class ReadPod:
 
 
 @dataclass(frozen=True, slots=True)
+class ReadDefinition:
+    """→ the text of a NetworkAttachmentDefinition's configuration. NotFound."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class ReadClaim:
     """→ Claim as it is now. NotFound."""
 
@@ -142,7 +150,16 @@ class Announce:
 
 
 ApiEffect = (
-    ReadPod | ReadClaim | AwaitClaim | CreateLease | ReadLease | ListLeases | MoveLease | DeleteLease | WriteStatus
+    ReadPod
+    | ReadDefinition
+    | ReadClaim
+    | AwaitClaim
+    | CreateLease
+    | ReadLease
+    | ListLeases
+    | MoveLease
+    | DeleteLease
+    | WriteStatus
 )
 Effect = ApiEffect | Hold | Save | Sync | Announce
 Steps = Generator[Effect, Any, T]
@@ -151,6 +168,12 @@ Steps = Generator[Effect, Any, T]
 def read_pod(namespace: str, name: str) -> Steps[Pod]:
     """Return the pod. Raises NotFound."""
     found: Pod = yield ReadPod(namespace, name)
+    return found
+
+
+def read_definition(namespace: str, name: str) -> Steps[str]:
+    """Return the configuration in a NetworkAttachmentDefinition. Raises NotFound."""
+    found: str = yield ReadDefinition(namespace, name)
     return found
 
 

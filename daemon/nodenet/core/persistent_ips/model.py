@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Interface, IPv6Interface
 
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import IPAddress, IPNetwork
 
 Interface = IPv4Interface | IPv6Interface
 """An address and the prefix length of its subnet."""
@@ -162,6 +162,8 @@ class PodReference:
     workload: Workload
     source: str = ""
     """The NetworkAttachmentDefinition, NAMESPACE/NAME; empty where it is not known."""
+    wished: tuple[IPAddress, ...] = ()
+    """``ips`` of the pod's element: the addresses that it asks for."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -177,6 +179,11 @@ class NetworkSeen:
     digest: str
     source: str
     """The NetworkAttachmentDefinition that it came from, NAMESPACE/NAME; empty where it is not known."""
+    subnets: tuple[IPNetwork, ...] = ()
+    never_given: tuple[IPNetwork, ...] = ()
+    """What is excluded, and the gateways."""
+    segment: str = ""
+    """As in ``network.Network``."""
 
 
 Record = Reservation | Attachment | PodReference | NetworkSeen

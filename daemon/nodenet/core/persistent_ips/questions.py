@@ -6,6 +6,7 @@ since Multus asks it, too.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 
 from nodenet.core.persistent_ips import pod as pods
@@ -85,20 +86,25 @@ def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Clai
             raise _busy(claim, str(other.pod))
         else:
             judged.add(one.pod.name)
-    users = 0
-    for name in sorted(others - judged):
-        used = yield from _uses(name, reference, claim)
-        users += used
-        if not used and name == claim.owner_pod:
-            for earlier in sorted((yield from _earlier(here, asked.network.name, claim)) - others - judged):
-                users += yield from _uses(earlier, reference, claim)
-    return users > 0
+    used = yield from _any_uses(others - judged, reference, claim)
+    if used or (claim.owner_pod and claim.owner_pod in judged):
+        return used
+    earlier = yield from _earlier(here, asked.network.name, claim)
+    return (yield from _any_uses(earlier - others - judged, reference, claim))
+
+
+def _any_uses(names: Iterable[str], reference: PodReference, claim: Claim) -> Steps[bool]:
+    used = False
+    for name in sorted(names):
+        used |= yield from _uses(name, reference, claim)
+    return used
 
 
 def _earlier(here: Here, network: str, claim: Claim) -> Steps[frozenset[str]]:
     """Return the pods that may have the claim's addresses though its status does not name them.
 
-    A migration failed because the target's node died: nothing has written to the status that the source has them.
+    A migration failed because the target's node died: nothing has written to the status that the source has them. Or
+    the cluster's kind of claims has no ownerPod.
     """
     found: set[str] = set()
     for address in known_addresses(claim):

@@ -10,7 +10,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from ipaddress import ip_interface
+from ipaddress import ip_address, ip_interface, ip_network
 from typing import Any
 
 from nodenet.core.persistent_ips.model import (
@@ -110,11 +110,19 @@ def _pod(found: Mapping[str, Any]) -> PodReference:
         str(found["claim"]),
         Workload(str(found["workload"]["created_by"]), str(found["workload"]["machine"])),
         str(found["source"]),
+        tuple(map(ip_address, found.get("wished", ()))),  # not in records of earlier releases
     )
 
 
 def _network(found: Mapping[str, Any]) -> NetworkSeen:
-    return NetworkSeen(str(found["network"]), str(found["digest"]), str(found["source"]))
+    return NetworkSeen(
+        str(found["network"]),
+        str(found["digest"]),
+        str(found["source"]),
+        tuple(map(ip_network, found.get("subnets", ()))),  # these three are not in records of earlier releases
+        tuple(map(ip_network, found.get("never_given", ()))),
+        str(found.get("segment", "")),
+    )
 
 
 def _owner(found: Mapping[str, Any]) -> Owner:

@@ -12,6 +12,7 @@ from nodenet.edge.kubernetes.answers import UNPROCESSABLE, Answer, event_error
 from nodenet.edge.kubernetes.session import Session
 
 CLAIMS = "/apis/k8s.cni.cncf.io/v1alpha1"
+DEFINITIONS = "/apis/k8s.cni.cncf.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1"
 PAGE, SMALL_PAGE = "1000", "8"
 """How many objects a page has; no object has more than 1.5 MiB."""
@@ -30,6 +31,10 @@ class KubernetesIpam:
     async def pod(self, namespace: str, name: str) -> Document:
         """Return a pod. Raises NotFound."""
         return await self._get(_path("/api/v1", namespace, "pods", name))
+
+    async def definition(self, namespace: str, name: str) -> Document:
+        """Return a NetworkAttachmentDefinition. Raises NotFound."""
+        return await self._get(_path(DEFINITIONS, namespace, "network-attachment-definitions", name))
 
     async def claim(self, namespace: str, name: str) -> Document:
         """Return a claim as it is now. Raises NotFound."""
