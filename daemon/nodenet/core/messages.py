@@ -249,6 +249,8 @@ class Message(Enum):
     """The API does not answer questions about claims."""
     CLAIMS_READ = "1b84a6264d104cfa9fd5546aee79a169"
     """The API answers about claims again."""
+    API_SET_BACK = "9d23f35c77bd47a5a69a1dc620d43c0b"
+    """The database of the API is an earlier one: Leases may be lost."""
     IPAM_STORE_FAILED = "a40bb8f382d649ac897e2c06a6647344"
     """The store of addresses cannot be read or written."""
     IPAM_STORE_REBUILT = "4757d6f1215949ab9eedb195b6c9696c"

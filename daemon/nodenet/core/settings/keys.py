@@ -262,7 +262,6 @@ KEYS: dict[str, Callable[[object], object]] = {
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
     "ipam.cni_bin_dirs": lambda value: _list(value, _path, 'a list of directories, such as ["/opt/cni/bin"]'),
     "ipam.lease_namespace": _namespace,
-    "ipam.unplug_reaper": _flag,
     "ipam.claim_not_allowed": lambda value: NotAllowed(_one_of(tuple(NotAllowed), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }
