@@ -30,6 +30,7 @@ from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
+from nodenet.edge.hosted_services.rivals import Rivals
 from nodenet.edge.hosted_services.service_units import ServiceUnits
 from nodenet.edge.hosted_services.sockets import Sockets
 from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
@@ -49,6 +50,7 @@ from nodenet.edge.probes.targets import Targets
 from nodenet.edge.resolver.name_servers import NameServers
 from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
+from nodenet.edge.systemd import cgroups
 from nodenet.edge.systemd.units import Systemd, Units
 from nodenet.inputs import NodeInputs
 from nodenet.loop.uplink import UplinkEdges
@@ -97,7 +99,7 @@ class Assembly:
         self.known_good = KnownGood(files, self.clock, self.boot_id)
         self.metrics_file = MetricsFile(Program.NODENETD)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
-        self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers())
+        self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers(), Rivals())
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
         self.inputs = NodeInputs(self.edges, read_settings, self._in_force)
 
@@ -121,6 +123,7 @@ class Assembly:
             resolver_probe=ResolverProbe(),
             targets=Targets(),
             units=Units(self.bus, lambda: self._wake(Topic.UNIT)),
+            processes=cgroups,
             node_dns=self._node_dns,
             service_units=self._service_units,
             redirect=RedirectTable(),

@@ -250,7 +250,9 @@ def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
         assert new_file.parse(rig.files.content[str(NEW_FILE)]) == NewFile(FILE.digest)
 
 
-@pytest.mark.parametrize("lost", [replace(READY, uplink=LOST), replace(READY, drift=LOST)])
+@pytest.mark.parametrize(
+    "lost", [replace(READY, uplink=LOST), replace(READY, losses=(replace(LOST, message=Message.NODE_IP_DRIFT),))]
+)
 def test_the_minute_begins_again_when_the_uplink_was_lost(lost: BootStatus) -> None:
     """Or a node IP."""
     rig = Rig()

@@ -7,6 +7,7 @@ that is not understood is None: any host of the LAN can send one.
 from __future__ import annotations
 
 import struct
+from collections.abc import Collection
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
@@ -41,10 +42,15 @@ def arp_probe(mac: bytes, target: IPv4Address) -> bytes:
 
 def arp_claim(packet: bytes) -> Claim | None:
     """Return what an ARP reply says."""
+    return arp_sender(packet, (_REPLY,))
+
+
+def arp_sender(packet: bytes, operations: Collection[int] = (_REQUEST, _REPLY)) -> Claim | None:
+    """Return what an ARP packet says about its sender: a host announces an address by a request, too."""
     if len(packet) < _ARP.size:
         return None
     kind, protocol, hardware, length, operation, mac, sender, _, _ = _ARP.unpack_from(packet)
-    if (kind, protocol, hardware, length, operation) != (_ETHERNET, _IPV4, 6, 4, _REPLY):
+    if (kind, protocol, hardware, length) != (_ETHERNET, _IPV4, 6, 4) or operation not in operations:
         return None
     return Claim(IPv4Address(sender), shown(mac))
 
