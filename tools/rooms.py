@@ -22,6 +22,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "open_vswitch": ("network_manager",),
     "apply": ("network_manager", "nmstate", "node_file"),
     "trial": ("network_manager", "nmstate", "node_file"),
+    "history": ("network_manager", "node_file", "trial"),
     "node_ip": ("kernel", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
@@ -62,7 +63,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "open_vswitch": (),
     "persistent_ips": (),
     "probes": ("core.settings",),
-    "report": ("edge.files",),
+    "report": ("core.history", "edge.files"),
     "resolver": ("edge.bus", "edge.files", "edge.systemd"),
     "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }

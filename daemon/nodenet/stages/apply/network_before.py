@@ -74,17 +74,21 @@ class NetworkBefore:
         """Keep the present network. Raises Unavailable, PublishFailed."""
         self.store(await self.look(file, wish))
 
-    async def look(self, file: NodeFile, wish: Desired) -> Kept:
-        """Return the present network. Raises Unavailable, PublishFailed."""
+    async def look(self, file: NodeFile, wish: Desired, *, whole: bool = False) -> Kept:
+        """Return the present network. Raises Unavailable, PublishFailed.
+
+        *whole*: with the profiles that NetworkManager made by itself for any NIC: a later file may name each.
+        """
         found = await self.profiles.inventory()
-        meant = {each.link for each in found.devices if each.kind in NICS and _mac(each) in wish.links.macs.values()}
+        nics = {each.link for each in found.devices if each.kind in NICS}
+        meant = {each.link for each in found.devices if each.link in nics and _mac(each) in wish.links.macs.values()}
         links = wish.links.existing | wish.links.made | meant
         wired = [each.uuid for each in found.profiles if each.kind in WIRED and wish.links.by_key]
         return Kept(
             name=file.name,
             digest=file.digest,
             links=tuple(sorted(links)),
-            profiles=await self._present(found, links, wired),
+            profiles=await self._present(found, links | nics if whole else links, wired),
             names=tuple(sorted(wish.links.profiles)),
             active={device.link: device.profile.uuid for device in found.devices if device.profile},
             intent=(self.files.read(INTENT) or b"").decode() if self.what is What.TRIAL else "",

@@ -13,13 +13,13 @@ from pathlib import PurePath, PurePosixPath
 
 import structlog
 
-from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply import new_file
 from nodenet.core.apply.intent import Phase
-from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
+from nodenet.core.history.entry import Kind
 from nodenet.core.messages import Message
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import NmstateFailure
@@ -38,7 +38,8 @@ from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.records import GOOD, NEW_FILE, PRIVATE, Records
+from nodenet.stages.apply.recorder import Recorder, Story
+from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
@@ -93,6 +94,7 @@ class TrialRun:
         self._directory = node_files.directory
         self._pipeline = pipeline
         self._before = before
+        self._recorder = Recorder.of(edges, settings, before)
         self._probes = Probes.of(edges, settings)
         self._node_files = node_files
 
@@ -115,7 +117,7 @@ class TrialRun:
                     await self._try(job, transaction, probing)
             finally:
                 self._probes.forget()  # what answers before the next trial of this file is another matter
-        self._keep(job)
+        await self._keep(job)
         return str(target)
 
     def _staged(self, order: TrialOrder) -> NodeFile:
@@ -257,18 +259,18 @@ class TrialRun:
         with suppress(PublishFailed):  # the next nodenetd removes it
             self._edges.files.remove(job.aside)
 
-    def _keep(self, job: Job) -> None:
+    async def _keep(self, job: Job) -> None:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
         digest, bridge = job.file.digest, job.wish.brings_bridge
-        good = LastGood(job.target.name, job.file.text, digest, job.facts.hostname, self._edges.clock.unix())
         self._before.forget_quietly()
         self._forget_aside(job)
         with suppress(PublishFailed):
             self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
-            records = Records(self._edges.files)
-            records.save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
-            records.save(GOOD, last_good.render(good))
+            Records(self._edges.files).save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
+            file = replace(job.file, name=job.target.name)
+            story = Story(Kind.TRIAL, job.facts.hostname, job.order.who, good=True)
+            await self._recorder.committed(file, job.wish, story)
         log.info(
             f"The trial of {job.file.name} is confirmed; it is installed as {job.target}",
             message=Message.TRIAL_CONFIRMED,
