@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from structlog.testing import capture_logs
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeProfiles
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeProfiles
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.history.entry import PREFIX, Kind, Result
 from nodenet.core.network_manager.objects import Inventory
@@ -38,7 +38,7 @@ class Rig:
         self.recorder = Recorder(before, self.history, FakeClock(), BOOT_ID, "s")
 
     async def committed(self, file: object = FILE, story: Story = DONE) -> None:
-        await self.recorder.committed(file, parse(file), story)  # type: ignore[arg-type]
+        await self.recorder.committed(file, parse(file), story, FakeNmstate())  # type: ignore[arg-type]
 
 
 async def test_a_committed_file_has_its_network_in_the_history() -> None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from nodenet.core.history.entry import Entry
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.trial.record import Kept
+from nodenet.core.trial.record import HARDWARE, Kept
 
 
 def network_of(good: Entry, newer: Iterable[Entry], bad: Kept, bridges: Collection[str] = ()) -> Kept | None:
@@ -38,6 +38,13 @@ def network_of(good: Entry, newer: Iterable[Entry], bad: Kept, bridges: Collecti
         intent="",
         due={},
     )
+
+
+def missing_nics(network: Kept, present: Collection[str]) -> list[str]:
+    """Return the links of *network* that are gone and that NetworkManager cannot make."""
+    profiles = {each.uuid: each for each in network.profiles}
+    used = ((link, profiles.get(uuid)) for link, uuid in network.active.items() if link not in present)
+    return sorted(link for link, each in used if each and each.kind in HARDWARE)
 
 
 def _is_for(profile: KeptProfile, links: Collection[str], names: Collection[str]) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path, PurePath
 
-from nodenet.core.errors import NodenetError
+from nodenet.core.errors import NodeFileInvalid, NodenetError, UsageInvalid
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry
 from nodenet.edge.files import disk
@@ -65,6 +65,18 @@ def history(directory: PurePath = HISTORY) -> Iterator[Entry]:
     for number in found:
         with suppress(ValueError, RecursionError):
             yield entry.parse(_content(directory / f"{number}{entry.SUFFIX}") or b"", number)
+
+
+def history_entry(number: int, directory: PurePath = HISTORY) -> Entry:
+    """Return one entry. Raises UsageInvalid where there is none, NodeFileInvalid where it is damaged, PublishFailed."""
+    path = directory / f"{number}{entry.SUFFIX}"
+    content = disk.read(path)
+    if content is None:
+        raise UsageInvalid(f"the history has no entry {number}", remedy="Look at `nodenetctl history`")
+    try:
+        return entry.parse(content, number)
+    except ValueError as error:
+        raise NodeFileInvalid(f"{path} is damaged: {error}", remedy="Look at `nodenetctl history`") from error
 
 
 def last_good(directory: PurePath = HISTORY) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -118,12 +118,30 @@ class NetworkBefore:
         What NetworkManager refuses for one profile keeps no other one from coming back; it is raised in the end.
         """
         rolled_back = await self.checkpoint.roll_back_interrupted()
+        await self._put_back(kept, rolled_back=rolled_back, spares=self.what is What.APPLY, note=self._note)
+
+    async def put_back(self, kept: Kept) -> None:
+        """Make the network that of *kept* in an apply that is not committed: its own way back needs no note.
+
+        Raises Unavailable, OrderRefused, PublishFailed.
+        """
+        await self._put_back(kept, rolled_back=False, spares=True, note=lambda *_: None)
+
+    async def is_that_of(self, kept: Kept) -> bool:
+        """Return whether the network is that of *kept*. Raises Unavailable, PublishFailed."""
         found = await self.profiles.inventory()
         present = await self._present(found, kept.links)
-        way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=self.what is What.APPLY)
+        return record.way_back(kept, found, present, rolled_back=False, spares=True).empty
+
+    async def _put_back(
+        self, kept: Kept, *, rolled_back: bool, spares: bool, note: Callable[[Kept, dict[str, str]], None]
+    ) -> None:
+        found = await self.profiles.inventory()
+        present = await self._present(found, kept.links)
+        way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=spares)
         owed = kept.due | {link: uuid for uuid, link in way.activate}
         if way.give_back:
-            self._note(kept, owed)
+            note(kept, owed)
         refused: list[OrderRefused] = []
         missing = await self._give_back(way, refused)
         due: list[tuple[str, str]] = []
@@ -136,14 +154,14 @@ class NetworkBefore:
                         due.append((uuid, link))
                     del owed[link]
         except Unavailable:
-            self._note(kept, owed)  # a link that is back is not activated again with the next try
+            note(kept, owed)  # a link that is back is not activated again with the next try
             raise
         if not way.empty:
             text = f"Put the profiles from before the {self.what} of {kept.name} back"
             log.warning(text, message=MESSAGE[self.what])
         await self._settled(due)
         if refused:
-            self._note(kept, owed)
+            note(kept, owed)
             raise refused[0]
 
     async def _give_back(self, way: WayBack, refused: list[OrderRefused]) -> set[str]:

@@ -8,16 +8,19 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any
 
 import structlog
 
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.history.entry import PREFIX, Entry, Kind, Result
+from nodenet.core.history.shown import network
 from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.settings.model import Settings
-from nodenet.ports import Clock
+from nodenet.ports import Clock, Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
 from nodenet.stages.apply.network_before import NetworkBefore
@@ -54,14 +57,15 @@ class Recorder:
         digest = hashlib.sha256(repr(settings).encode()).hexdigest()
         return cls(before, History(edges.files), edges.clock, edges.boot_id, digest)
 
-    async def committed(self, file: NodeFile, wish: Desired, story: Story) -> None:
+    async def committed(self, file: NodeFile, wish: Desired, story: Story, transaction: Transaction) -> None:
         """Note that *file* is in force, and the network that came of it; nothing where the history has that."""
         try:
             last = self.history.in_force()
             known = last is not None and last.digest == file.digest and not last.refused_for(story.hostname)
-            if last is None or not known or story.kind is Kind.TRIAL:
-                network = await self.before.look(file, wish, whole=True)
-                self.history.add(replace(self._entry(file, story, Result.COMMITTED), network=network))
+            if last is None or not known or story.kind in (Kind.TRIAL, Kind.ROLLBACK):
+                kept = await self.before.look(file, wish, whole=True)
+                made = replace(self._entry(file, story, Result.COMMITTED), network=kept)
+                self.history.add(replace(made, shown=await _shown(transaction)))
             elif story.good and not last.good:
                 self.history.mark_good(last)
         except (Unavailable, PublishFailed) as error:
@@ -90,6 +94,13 @@ class Recorder:
             settings=self.settings,
             good=story.good,
         )
+
+
+async def _shown(transaction: Transaction) -> dict[str, Any]:
+    try:
+        return network(await transaction.show())
+    except NmstateFailure:
+        return {}  # it is for people; the profiles are the way back
 
 
 def _say(file: NodeFile, error: NodenetError) -> None:

@@ -217,12 +217,12 @@ class NmstateStage:
         match plan:
             case Plan.KEEP:
                 self._in_force.mark(file)
-                await self._recorder.committed(file, job.wish, job.story())
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 reason = f"{file.name} is applied already and the state matches it"
                 return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
                 self._owed.write(job)
-                await self._recorder.committed(file, job.wish, job.story())
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 said = f"{file.name} asks for what is there already; nothing was applied"
                 return Done(said, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
@@ -253,7 +253,8 @@ class NmstateStage:
             async with self._way_back.kept(job.file, job.wish):
                 seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept, committed)
             self._owed.write(job)
-            await self._recorder.committed(job.file, job.wish, job.story(probes=probing.answering))
+            story = job.story(probes=probing.answering)
+            await self._recorder.committed(job.file, job.wish, story, transaction)
         except (ProbeFailed, PublishFailed) as error:
             if isinstance(error, ProbeFailed) or isinstance(error.__cause__, ProbeFailed):
                 await probing.restored()
