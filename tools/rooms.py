@@ -23,6 +23,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "apply": ("network_manager", "nmstate", "node_file"),
     "change": ("network_manager",),
     "trial": ("nmstate", "node_file"),
+    "history": ("change", "network_manager", "node_file"),
     "node_ip": ("kernel", "settings"),
     "br_ex": ("change", "json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
@@ -63,7 +64,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "open_vswitch": (),
     "persistent_ips": (),
     "probes": ("core.settings",),
-    "report": ("edge.files",),
+    "report": ("core.history", "edge.files"),
     "resolver": ("edge.bus", "edge.files", "edge.systemd"),
     "systemd": ("core.network_manager", "core.node_ip", "core.unit_stage", "edge.bus"),
 }

@@ -33,6 +33,8 @@ class Message(Enum):
     """The node has worked with its node file for some time: it is the last known good one."""
     NODE_FILE_QUARANTINED = "c83021981a434d7f8e3049943821d5d0"
     """Boots with a new node file did not stay READY, or it cut the node off; the last known good one is used."""
+    GOING_BACK = "12d950b87bba4c2b96821a2e25010e95"
+    """The profiles of the last known good network are put back, or those of an earlier entry of the history."""
     LAST_GOOD_INVALID = "4fe52b7c662d48d08c2e1cdc21aca1f6"
     """The last known good node file is damaged or belongs to another host."""
     NETWORK_UNCHANGED = "4ff5bc5ae734489ba297accb78df6c77"

@@ -100,6 +100,16 @@ class WayBack:
         with suppress(PublishFailed):
             self._before.forget()
 
+    @property
+    def before(self) -> NetworkBefore:
+        """What keeps the network and puts it back."""
+        return self._before
+
+    def begin(self, kept: Kept) -> None:
+        """Keep another network than the present one, which `restored` puts back. Raises PublishFailed."""
+        self._before.store(kept)
+        self._undone, self._told, self._refused_since = None, kept, None
+
     async def restored(self) -> Waiting | None:
         """Put the network back from before an apply that was interrupted; return what that waits for, if anything.
 
