@@ -22,7 +22,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "open_vswitch": ("network_manager",),
     "apply": ("network_manager", "nmstate", "node_file"),
     "trial": ("network_manager", "nmstate", "node_file"),
-    "node_ip": ("kernel", "settings"),
+    "node_ip": ("kernel", "network_manager", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
