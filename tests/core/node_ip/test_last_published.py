@@ -66,7 +66,9 @@ def test_what_a_boot_gave_up_is_what_the_next_one_wants() -> None:
 def test_a_nic_is_known_by_its_mac(link: Link, *, is_on: bool) -> None:
     """A VLAN has the MAC of its NIC and is another network."""
     assert RECORD.is_on(link) is is_on
-    assert replace(RECORD, vlan="eth0.10").is_on(link) is (link.name == "eth0.10")
+    on_vlan = replace(RECORD, vlan="eth0.10")
+    assert on_vlan.is_on(link) is (link.name in ("eth0.10", "br-ex"))
+    assert on_vlan.vlan_of(link) == ("eth0.10" if on_vlan.is_on(link) else "")
     assert not LastPublished((V4,)).is_on(link)
 
 

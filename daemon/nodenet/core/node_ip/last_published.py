@@ -44,9 +44,18 @@ class LastPublished:
     wanted: tuple[IPAddress, ...] = ()
 
     def is_on(self, link: Link) -> bool:
-        """Return whether *link* is on the NIC that had the primary node IP; of VLANs on one NIC, only the same."""
-        its_vlan = link.name if link.kind == VLAN else ""
-        return self.permanent_mac is not None and (link.hardware_mac, its_vlan) == (self.permanent_mac, self.vlan)
+        """Return whether *link* is on the NIC that had the primary node IP; of VLANs on one NIC, only the same.
+
+        A bridge over a VLAN has its MAC too.
+        """
+        same = link.name == self.vlan if link.kind == VLAN else not self.vlan or link.kind is not None
+        return same and self.permanent_mac is not None and link.hardware_mac == self.permanent_mac
+
+    def vlan_of(self, link: Link) -> str:
+        """Return what *vlan* is for *link*: below a bridge it is the one that the NIC had before."""
+        if link.kind == VLAN:
+            return link.name
+        return self.vlan if link.kind is not None and link.hardware_mac == self.permanent_mac else ""
 
 
 @lru_cache(maxsize=4)

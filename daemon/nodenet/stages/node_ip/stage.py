@@ -20,7 +20,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_ip import drift, last_published, published_files
 from nodenet.core.node_ip.explain import summary
-from nodenet.core.node_ip.last_published import VLAN, LastPublished
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.patience import Seen
 from nodenet.core.node_ip.policy_from_settings import PolicyReading, noted
 from nodenet.core.node_ip.published_files import Publication
@@ -290,12 +290,12 @@ class NodeipStage:
 
     def _remember(self, selection: Selection, snapshot: Snapshot, wanted: LastPublished | None = None) -> None:
         """Keep the choice for later boots, or what it was *wanted* to be; an unchanged one is not written again."""
+        before = self._record()
         link = next((link for link in snapshot.links if link.name == selection.link), None)
-        vlan = link.name if link and link.kind == VLAN else ""
+        vlan = (before or LastPublished(())).vlan_of(link) if link else ""
         record = LastPublished(selection.node_ips, link.hardware_mac if link else None, self._boot_id, vlan=vlan)
         if wanted and (again := wanted.wanted or wanted.addresses) != selection.node_ips:
             record = replace(record, permanent_mac=wanted.permanent_mac, vlan=wanted.vlan, wanted=again)
-        before = self._record()
         if before is None or replace(before, boot_id=self._boot_id, this_boot=False) != record:
             self._records.save(last_published.SELECTION, last_published.render(record))
 
