@@ -189,5 +189,31 @@ def test_the_second_family_of_the_last_boot_has_a_minute() -> None:
     assert found.reason.startswith("2001:db8::5, the last node IP, to be back: eth0 has carrier, no IPv6 address yet")
 
 
-def test_in_the_same_boot_nothing_is_waited_for_again() -> None:
-    assert wait(seen(ELSEWHERE, record=replace(RECORD, this_boot=True))) is None
+@pytest.mark.parametrize(
+    ("method", "address", "controller", "is_awaited"),
+    [
+        ("disabled", "", "", False),
+        ("manual", "203.0.113.5", "", False),
+        ("manual", "192.0.2.5", "", True),
+        ("auto", "", "", True),
+        ("disabled", "", "bond0", True),  # the bond is not made yet
+    ],
+)
+def test_an_address_that_a_node_file_has_moved_to_another_nic_is_not_waited_for(
+    method: str, address: str, controller: str, *, is_awaited: bool
+) -> None:
+    """The active profile of its link says that the link is not to have it: that was ordered."""
+    ipv4 = {"method": method, "address-data": [{"address": address, "prefix": 24}] if address else []}
+    profile = Profile("u", "eth0", "802-3-ethernet", settings={"ipv4": ipv4, "connection": {"controller": controller}})
+    found = Inventory((Device("eth0", "ethernet", profile=profile),), settled=frozenset({"eth0"}))
+    assert (wait(seen(ELSEWHERE, record=RECORD, found=found)) is not None) is is_awaited
+    assert wait(seen(ELSEWHERE, record=RECORD, found=replace(found, settled=frozenset()))) is not None
+    without_carrier = (replace(ETH0, carrier=False), ETH1)
+    assert (wait(seen(ELSEWHERE, links=without_carrier, record=RECORD, found=found)) is not None) is is_awaited
+
+
+def test_the_wait_is_the_same_in_a_boot_that_has_published_it() -> None:
+    """A daemon that was killed before READY goes on as it began."""
+    found = wait(seen(ELSEWHERE, record=replace(RECORD, this_boot=True)))
+    assert found
+    assert found.seconds is None

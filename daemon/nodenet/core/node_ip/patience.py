@@ -75,7 +75,7 @@ def _better_links(seen: Seen) -> list[Wait]:
 def _last_node_ips(seen: Seen) -> Iterator[Wait]:
     """Yield the waits for the node IPs of the last boot, the primary one first."""
     record = seen.record
-    if record is None or record.this_boot:
+    if record is None:
         return
     own = [link for link in seen.snapshot.links if not is_denied(link, seen.policy)]
     exists = any(link.hardware_mac == record.permanent_mac for link in own)
@@ -105,8 +105,8 @@ def _where(address: IPAddress, record: LastPublished, snapshot: Snapshot) -> str
 def _is_replaced(address: IPAddress, record: LastPublished, seen: Seen) -> bool:
     """Return whether another address takes the place of *address*, or none is to have its place.
 
-    That is an address that a hint or VIP asks for, or another one of the same NIC once NetworkManager has settled it;
-    and where a rule refuses the address for good, no wait would help.
+    That is an address that a hint or VIP asks for, or another one of the same NIC once NetworkManager has settled it.
+    And no wait helps where a rule refuses the address for good, or where the profile of its link gives it no longer.
     """
     if family_of(address) not in seen.policy.family_order or address in seen.policy.vips:
         return True
@@ -117,8 +117,27 @@ def _is_replaced(address: IPAddress, record: LastPublished, seen: Seen) -> bool:
             return True
         if link and record.is_on(link) and _is_settled(item.address, link, seen.found):
             return True
+    if _is_taken_away(address, record, seen):
+        return True
     on_node = [item for item in seen.selection.candidates if item.address == address]
     return bool(on_node) and all(item.rule not in CURABLE for item in on_node)
+
+
+def _is_taken_away(address: IPAddress, record: LastPublished, seen: Seen) -> bool:
+    """Return whether the active profile of the link says that the link is not to have *address*."""
+    section = "ipv4" if family_of(address) is Family.IPV4 else "ipv6"
+    devices = {each.link: each for each in seen.found.devices}
+    links = [link for link in seen.snapshot.links if record.is_on(link)]
+    profiles = [devices[link.name].profile for link in links if link.name in devices]
+    if not links or any(link.master or link.name not in seen.found.settled for link in links):
+        return False
+    return all(
+        profile is not None
+        and not (profile.setting("connection", "controller") or profile.setting("connection", "master"))
+        and profile.setting(section, "method", "auto") != "auto"
+        and str(address) not in (entry.get("address") for entry in profile.setting(section, "address-data", ()))
+        for profile in profiles
+    )
 
 
 def _as_wished(address: IPAddress, record: LastPublished, other: Candidate, seen: Seen) -> bool:
