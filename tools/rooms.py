@@ -24,7 +24,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "change": ("network_manager",),
     "trial": ("nmstate", "node_file"),
     "history": ("change", "network_manager", "node_file"),
-    "node_ip": ("kernel", "settings"),
+    "node_ip": ("kernel", "network_manager", "settings"),
     "br_ex": ("change", "json", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),

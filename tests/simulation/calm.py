@@ -30,6 +30,7 @@ LEAVE_NOTHING = frozenset(
         *("notifications-lost", "gateway-dead", "bus-down", "vip-comes", "other-profile", "systemd-silent"),
         *("systemd-refuses-reload", "cable-out", "dhcp-silent", "ovs-database-down", "ovs-switch-hangs"),
         *("events-flood", "router-silent", "unit-slow", "hosted-fails", "boots-cut-short"),
+        *("boot-without-dhcp", "boot-without-carrier"),
     }
 )
 """Kinds of faults after which a node is as good as new, some time after they are over."""

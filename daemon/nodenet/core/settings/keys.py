@@ -238,6 +238,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "resolver": lambda value: ResolverMode(_one_of(tuple(ResolverMode), value)),
     "node_file_dir": _path,
     "on_failure": lambda value: OnFailure(_one_of(tuple(OnFailure), value)),
+    "node_ip_wait": partial(_whole, 0, 86400, "a whole number of seconds"),
     "apply_timeout": partial(_whole, 10, 3600, "a whole number of seconds"),
     "probe_targets": lambda value: _list(value, _probe_target, 'a list such as ["192.0.2.1"]'),
     "probe_timeout": partial(_whole, 0, 30, "a whole number of seconds"),

@@ -18,6 +18,7 @@ from nodenet.core.apply.intent import Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
 from nodenet.core.history.entry import Entry, Kind
 from nodenet.core.messages import Message
@@ -29,7 +30,6 @@ from nodenet.core.node_file.find import APPLIED, NodeFile
 from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial import refusals
-from nodenet.core.change.way_back import Kept
 from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder, would_replace
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
