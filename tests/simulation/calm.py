@@ -50,7 +50,7 @@ def status_of(run: Run) -> BootStatus:
 CUT_OFF = frozenset(
     {
         *("gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "bus-down"),
-        *("ovs-database-down", "ovs-switch-hangs"),
+        *("ovs-database-down", "ovs-switch-hangs", "boot-without-dhcp", "boot-without-carrier"),
     }
 )
 """Faults during which a gateway does not answer."""

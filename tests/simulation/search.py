@@ -243,6 +243,8 @@ def _anything(seed: int, random: Random) -> Scenario:
         named_after=round(random.uniform(5.0, 100.0), 1) if random.random() < 0.15 else 0.0,
         nonlocal_bind=random.random() < 0.15,
     )
+    if node.file and node.second_nic == "routed":
+        node = replace(node, second_nic="isolated")  # its file says nothing of the second way out
     number = random.choice([0, 1, 1, 2, 2, 3, 4, 6])
     healed = random.choice([100.0, 200.0, 400.0])
     # A few kinds, again and again: two that have to meet would hardly do so among all of them.
