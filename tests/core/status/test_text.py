@@ -91,7 +91,7 @@ def test_a_document_of_an_older_daemon_is_shown_too() -> None:
         (None, None, None, "none; host name worker-0"),
         (
             *(None, None, "b" * 64),
-            f"none; the file was removed, its configuration {'b' * 12} is still active; host name worker-0",
+            f"none for worker-0; the configuration {'b' * 12} of an earlier file is still active; host name worker-0",
         ),
         ("a.yaml and a.yml", None, None, "a.yaml and a.yml, NOT applied; no node file is applied; host name worker-0"),
         (

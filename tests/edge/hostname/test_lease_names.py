@@ -75,7 +75,7 @@ async def test_each_lease_gives_its_names_with_their_place(private_bus: PrivateB
         assert await names.names() == (
             Source(Origin.DHCP, "eth0: DHCP4 host_name", "worker-0"),
             Source(Origin.DHCP6_FQDN, "eth0: DHCP6 fqdn_fqdn", "worker-0.example"),
-            Source(Origin.DHCP, "eth0: DHCP6 host_name", "w6"),
+            Source(Origin.DHCP6_FQDN, "eth0: DHCP6 host_name", "w6"),
         )
 
 

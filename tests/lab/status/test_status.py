@@ -158,7 +158,7 @@ def test_a_node_file_that_was_removed_leaves_word(product_node: NodeFactory) -> 
         assert (done.returncode, done.stderr.splitlines()) == (code, [sentence])
     assert network(node) == unchanged
     shown = node.run("nodenetctl status").stdout.splitlines()
-    file = f"none; the file was removed, its configuration {digest} is still active"
+    file = f"none for worker-0; the configuration {digest} of an earlier file is still active"
     assert f"  node file   {file}; host name worker-0" in shown
 
 

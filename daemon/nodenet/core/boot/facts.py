@@ -12,6 +12,8 @@ class Facts:
     """The known facts. Each stage gets them and returns them with what it found out. Orders are in `Request`."""
 
     hostname: str | None = None
+    hostname_source: str = ""
+    """Where the name comes from, in words; empty for a static one."""
     node_file: str | None = None
     """Name of the node file, without its directory; `a.yaml and a.yml` where two claim to be it."""
     digest: str | None = None

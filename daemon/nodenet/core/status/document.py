@@ -97,6 +97,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "ready": status.ready,
         "stage": current.value if current else None,
         "hostname": facts.hostname,
+        "hostname_source": facts.hostname_source,
         "node_file": facts.node_file,
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,

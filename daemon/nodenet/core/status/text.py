@@ -78,7 +78,8 @@ def _bridge(document: Document) -> str:
 
 
 def _node_file(document: Document) -> str:
-    host = f"; host name {document['hostname']}" if document["hostname"] else ""
+    source = f" ({document['hostname_source']})" if document.get("hostname_source") else ""
+    host = f"; host name {document['hostname']}{source}" if document["hostname"] else ""
     return f"{_applied(document)}{host}"
 
 
@@ -92,7 +93,8 @@ def _applied(document: Document) -> str:
             return f"cannot be used, see the problem; {active}"
         if is_open:
             return "not known yet"
-        return f"none; the file was removed, its configuration {applied[:12]} is still active" if applied else "none"
+        of = f" for {document['hostname']}" if document["hostname"] else ""
+        return f"none{of}; the configuration {applied[:12]} of an earlier file is still active" if applied else "none"
     which = f"{name} ({digest[:12]})" if digest else name
     if digest and digest == applied:
         return f"{which}, applied"

@@ -21,7 +21,7 @@ NO_OBJECT = "/"
 OPTIONS = {
     # the property of an active connection, the lease's interface → option → what a name by it is
     ("Dhcp4Config", "DHCP4Config"): {"host_name": Origin.DHCP},
-    ("Dhcp6Config", "DHCP6Config"): {"fqdn_fqdn": Origin.DHCP6_FQDN, "host_name": Origin.DHCP},
+    ("Dhcp6Config", "DHCP6Config"): {"fqdn_fqdn": Origin.DHCP6_FQDN, "host_name": Origin.DHCP6_FQDN},
 }
 
 
