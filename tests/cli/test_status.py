@@ -18,6 +18,7 @@ from nodenet.cli import status, wait
 from nodenet.core.adoption.record import PATH
 from nodenet.core.adoption.skipped import Skip
 from nodenet.core.boot.outcome import Problem
+from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.messages import Message
 from nodenet.core.status.document import ended
 from status_cases import DEGRADED, GOOD, PROBLEM, WAITING, asked
@@ -158,3 +159,11 @@ def test_nothing_that_controls_a_terminal_is_printed(state: Path, capsys: pytest
     text = capsys.readouterr().out.splitlines()
     assert "  problem     nmstate: ?]0;owned? mtu" in text
     assert "  to do       a?b?" in text
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"health": "ok"}', '{"health": "ok", "stages": 7, "ready": true}'])
+def test_a_document_that_lacks_keys_is_invalid_input(state: Path, content: str) -> None:
+    """And no traceback (S10)."""
+    state.write_text(content)
+    with pytest.raises(SnapshotInvalid, match=r"state\.json is damaged or incomplete"):
+        status.run(asked(state))

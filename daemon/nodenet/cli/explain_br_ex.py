@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from io import StringIO
 from typing import Any
 
@@ -48,9 +49,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.facts:
         print(json.dumps(bridge_facts_json.document(facts), indent=1))
         return 0
-    made = plan(facts, datapath)
-    found = conditions(facts, made.uplinks)
-    difference = _difference(made, facts)
+    with nullcontext() if arguments.snapshot is None else saved.whole(arguments.snapshot):
+        made = plan(facts, datapath)
+        found = conditions(facts, made.uplinks)
+        difference = _difference(made, facts)
     if arguments.json:
         print(json.dumps(explanation(made, found) | {"difference": difference}, indent=1))
     else:
@@ -119,4 +121,4 @@ def _yaml(document: Mapping[str, Any]) -> str:
     yaml.indent(mapping=2, sequence=2, offset=0)
     # Through JSON: YAML would otherwise print anchors for parts that occur twice.
     yaml.dump(json.loads(json.dumps(document)), text)
-    return text.getvalue().rstrip()
+    return "\n".join(map(printable, text.getvalue().rstrip().splitlines()))

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nodenet.cli import saved
 from nodenet.cli.duration import seconds
 from nodenet.cli.skipped import Skipped, why
 from nodenet.cli.table import printable
@@ -78,13 +79,14 @@ def run(arguments: argparse.Namespace) -> int:
     if document is None:
         _print_none(skipped.found or (why() if arguments.file == STATE else None), left)
         return EX_TEMPFAIL if timed_out else 1
-    document = with_problem(document, left)
-    if arguments.json:
-        print(json.dumps(document, indent=2))
-    else:
-        kubelet_runs = arguments.file == STATE and cgroups.has_processes("kubelet.service")
-        print("\n".join(map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))))
-    return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
+    with saved.whole(str(arguments.file)):
+        document = with_problem(document, left)
+        if arguments.json:
+            print(json.dumps(document, indent=2))
+        else:
+            kubelet_runs = arguments.file == STATE and cgroups.has_processes("kubelet.service")
+            print("\n".join(map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))))
+        return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
 
 
 def _print_none(skip: Skip | None, left: Problem | None) -> None:

@@ -132,7 +132,7 @@ def test_localhost_in_the_file_is_no_name(product_node: NodeFactory, lan: Lan) -
 
 
 def test_an_underscore_is_no_host_name(product_node: NodeFactory) -> None:
-    """systemd itself makes worker1 of worker_1, and kubelet asks the host: the node says so."""
+    """Systemd itself makes worker1 of worker_1, and kubelet asks the host: the node says so."""
     node = product_node(hostname=None, flavour=Flavour.OPENSHIFT)
     node.write("/etc/hostname", "worker_1\n")
     node.boot()
