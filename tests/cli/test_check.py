@@ -166,3 +166,10 @@ def test_a_standard_input_that_is_too_large_is_refused_and_not_cut_off() -> None
     done = subprocess.run(words, input=content, capture_output=True, text=True, check=False, env=environment())
     assert (done.returncode, done.stdout) == (65, "")
     assert "standard input is larger than 1024 KiB. Look whether it is a node file" in done.stderr
+
+
+def test_without_a_file_the_nodes_own_is_looked_for() -> None:
+    """As `diff` does (A13): this host has none, and a booted node is in the lab."""
+    done = nodenetctl("check")
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "this node has no node file in /etc/nmstate/openshift" in done.stderr

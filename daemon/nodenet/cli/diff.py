@@ -13,9 +13,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Compare a node file with the running state, and print each value that it would change, before and after, and "
         "what that means for the node IPs, the default route and br-ex. Nothing is applied. Without FILE, the file of "
-        "this node is compared. Needs root. Exits 0 when nothing would change, 1 when something would, 64 when there "
+        "this node is compared. Exits 0 when nothing would change, 1 when something would, 64 when there "
         "is no such file, 65 when it is not valid or libnmstate refuses it for this node, 69 when NetworkManager does "
-        "not answer, 77 when it is not run as root."
+        "not answer, 77 when the file or the network may only be read by root."
     )
     parser.add_argument("file", type=Path, nargs="?", metavar="FILE", help="a node file, or - for standard input")
     parser.add_argument("--json", action="store_true", help="print a JSON document")

@@ -56,8 +56,20 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(explanation(made, found) | {"difference": difference}, indent=1))
     else:
-        print("\n".join(_lines(made, found, difference)))
+        unused = None if arguments.snapshot is not None else _why_not_made()
+        print("\n".join([*([f"# {printable(unused)}."] if unused else []), *_lines(made, found, difference)]))
     return 0
+
+
+def _why_not_made() -> str | None:
+    """Return why nodenetd makes no br-ex on this node, None where it does. Raises SettingsInvalid."""
+    from nodenet.core.settings.parse import parse  # noqa: PLC0415 - a saved node needs no settings
+    from nodenet.edge.files.settings import read  # noqa: PLC0415
+
+    name = parse(read()).settings.network_type
+    if name == "OVNKubernetes":
+        return None
+    return f"{f'network_type is {name}' if name else 'network_type is not set'}: nodenetd makes no br-ex on this node"
 
 
 def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:

@@ -77,7 +77,7 @@ def test_a_full_name_by_dhcpv6(product_node: NodeFactory, lan: Lan, own: str | N
     node.wait_until("ip -6 address show dev eth0 scope global | grep -q fd88::123")
     explained = json.loads(node.run("nodenetctl explain hostname --json").stdout)
     (heard,) = (each for each in explained["sources"] if each["source"] == "dhcpv6-fqdn")
-    assert (heard["where"], heard["name"]) == ("Wired connection 1: DHCP6 fqdn_fqdn", "node-six.lab.test")
+    assert (heard["where"], heard["name"]) == ("eth0: DHCP6 fqdn_fqdn", "node-six.lab.test")
     assert explained["hostname"] == name
     assert node.run("cat /etc/hostname", check=False).stdout.strip() == (own or "")
     assert node.run("hostname").stdout.strip() == name
@@ -100,7 +100,7 @@ def test_a_name_by_dhcpv6_selects_no_node_file_without_the_setting(product_node:
     node.wait_until('nodenetctl status --json | grep -q \'"hostname": "worker-8"\'', timeout=60)
     document = settle(node)
     assert (document["hostname"], document["node_file"]) == ("worker-8", "worker-8.yml")
-    assert document["hostname_source"] == "by Wired connection 1: DHCP4 host_name"
+    assert document["hostname_source"] == "by eth0: DHCP4 host_name"
     assert node.run("hostname").stdout.strip() == "worker-8"
     node.run("test ! -e /etc/hostname")
 

@@ -30,6 +30,14 @@ class Facts:
     uplink: str | None = None
     """The link below it."""
 
+    @property
+    def node_ip_links(self) -> tuple[str | None, ...]:
+        """The link of each node IP, None where it is not known."""
+        selection = self.selection or Selection()
+        found = {each.address: each.link for each in selection.selected}
+        first = {selection.node_ips[0]: selection.link} if selection.node_ips else {}
+        return tuple((first | found).get(address) for address in selection.node_ips)
+
     def same_place(self, other: Facts) -> bool:
         """Return whether the node IPs are the same as in *other*, on the same link."""
         mine, theirs = self.selection or Selection(), other.selection or Selection()

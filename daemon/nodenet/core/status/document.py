@@ -103,6 +103,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "node_ips_missing": status.drift is not None,
+        "node_ip_links": list(facts.node_ip_links),
         "link": selection.link if selection else None,
         "notes": list(selection.notes) if selection else [],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
