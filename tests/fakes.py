@@ -528,13 +528,14 @@ class FakeHost:
     """The host's name."""
 
     named: str = "worker-0"
-    pinned: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
 
     def name(self) -> str:
         return self.named
 
-    async def pin(self, name: str) -> str | None:
-        self.pinned.append(name)
+    async def take(self, name: str) -> str | None:
+        self.taken.append(name)
+        self.named = name
         return None
 
 

@@ -76,8 +76,7 @@ class NodeInputs:
             return Judged(facts)
         judge = self._node_files(settings)
         if settings.stages[StageName.HOSTNAME] == "builtin":
-            edges = self._edges
-            named = await HostnameStage(edges.host, edges.leases, edges.files, judge.directory).name()
+            named = await HostnameStage(self._edges, settings).name()
             facts = replace(facts, hostname=named)
         seen = judge.on_disk(facts)  # before it is judged: a change during the check is another edit
         try:

@@ -207,8 +207,8 @@ def _all_settings(source: Any, _bridge: str) -> dict[str, str]:
     return {name: value for name, value in own.items() if new.get(name) != value}
 
 
-def _any_name(_self: object, sources: Any, facts: Any) -> Any:
-    name = sources[-1].value
+def _any_name(self: Any, _why: object, facts: Any) -> Any:
+    name = self._host.name()
     return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN)
 
 

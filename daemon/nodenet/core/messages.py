@@ -25,6 +25,8 @@ class Message(Enum):
     """The node's name is known."""
     HOSTNAME_CHANGED = "3afd745a3fb8410781fc97abee0bd342"
     """The host was renamed after the node's name was settled."""
+    HOSTNAME_REFUSED = "f39b7679f7d2421a8fc202f4b8128f5a"
+    """The name in /etc/hostname is no host name; another one is used."""
     NODE_FILE_FOUND = "1f751c417f244e6abddbe8cf1ea35466"
     """The node file of this node was found."""
     NODE_FILE_INVALID = "cf8c9e7f8dff4ec1861c430ec7ecb168"

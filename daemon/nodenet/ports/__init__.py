@@ -46,8 +46,8 @@ class Host(Protocol):
     def name(self) -> str:
         """Return the kernel's name, unchanged."""
 
-    async def pin(self, name: str) -> str | None:
-        """Make *name* last unless one does already; return why not, if so."""
+    async def take(self, name: str) -> str | None:
+        """Call the host *name* until it shuts down; return why not, if so."""
 
 
 class LeaseNames(Protocol):

@@ -12,6 +12,8 @@ class Facts:
     """The known facts. Each stage gets them and returns them with what it found out. Orders are in `Request`."""
 
     hostname: str | None = None
+    hostname_source: str = ""
+    """Where the name comes from, in words; empty for a static one."""
     node_file: str | None = None
     """Name of the node file, without its directory; `a.yaml and a.yml` where two claim to be it."""
     digest: str | None = None
@@ -29,6 +31,14 @@ class Facts:
     """The bridge that carries the node IP, once it is made."""
     uplink: str | None = None
     """The link below it."""
+
+    @property
+    def node_ip_links(self) -> tuple[str | None, ...]:
+        """The link of each node IP, None where it is not known."""
+        selection = self.selection or Selection()
+        found = {each.address: each.link for each in selection.selected}
+        first = {selection.node_ips[0]: selection.link} if selection.node_ips else {}
+        return tuple((first | found).get(address) for address in selection.node_ips)
 
     def same_place(self, other: Facts) -> bool:
         """Return whether the node IPs are the same as in *other*, on the same link."""

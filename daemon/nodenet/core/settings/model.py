@@ -97,6 +97,8 @@ class Settings:
     user_managed_lb: bool = False
     cluster_domain: str = ""
     resolver: ResolverMode = ResolverMode.AUTO
+    dhcpv6_hostname: bool = False
+    """Whether a host name from a DHCPv6 server counts: any host of the LAN can answer."""
     node_file_dir: str = "/etc/nmstate/openshift"
     on_failure: OnFailure = OnFailure.AUTO
     node_ip_wait: int = 0
