@@ -360,6 +360,9 @@ class Names(FakeDnsmasq):
         super().__init__()
         self._node = node
 
+    async def further(self) -> str:
+        return ""
+
     async def read_hosts(self) -> None:
         """Read the file again."""
         self._node.read_hosts()

@@ -179,6 +179,9 @@ class FakeDnsmasq:
     async def set_servers(self, servers: Any) -> None:
         raise AssertionError(servers)
 
+    async def further(self) -> str:
+        return ""
+
     async def read_hosts(self) -> None:
         self.reads += 1
 

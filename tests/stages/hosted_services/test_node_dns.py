@@ -72,6 +72,9 @@ class FakeDnsmasq:
             raise self.broken
         self.given.append(servers)
 
+    async def further(self) -> str:
+        return ""
+
     async def read_hosts(self) -> None:
         self.hosts_read += 1
 
