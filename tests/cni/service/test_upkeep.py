@@ -12,7 +12,7 @@ from cni.service.rig import FakeApi, Rig, away, until
 from nodenet.cni.follower import QUIET_SECONDS, SET_BACK, UNREAD
 from nodenet.cni.service import EVENT_SECONDS
 from nodenet.cni.upkeep import REAP_SECONDS, YOUNG_SECONDS
-from nodenet.core.persistent_ips.lease import NODE_ID, PREFIX, digest
+from nodenet.core.persistent_ips.lease import NODE_LABEL, PREFIX
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS
 
 YEAR = 365 * 86400.0
@@ -120,7 +120,7 @@ async def test_an_address_whose_lease_another_owner_has_stays_taken_while_its_sa
         (lease,) = api.leases.values()
         lease["metadata"]["uid"] = "another"
         lease["metadata"]["annotations"] |= {f"{PREFIX}owner-uid": "another/net1", f"{PREFIX}node": "node-b"}
-        lease["metadata"]["labels"][NODE_ID] = digest("node-b")
+        lease["metadata"]["labels"][NODE_LABEL] = "node-b"
         await asyncio.sleep(REAP_SECONDS + 1)
         assert rig.service.book.taken("blue", ip_interface(address).ip)
         await rig.ask("DEL", "c1")

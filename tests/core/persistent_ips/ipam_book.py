@@ -15,6 +15,7 @@ from nodenet.core.persistent_ips.effects import (
     Here,
     Hold,
     ListLeases,
+    MoveLease,
     ReadClaim,
     ReadLease,
     ReadPod,
@@ -120,6 +121,9 @@ class Cluster:
         match effect:
             case CreateLease(lease):
                 self.leases[lease.name] = replace(lease, uid="l9", version="1")
+                return self.leases[lease.name]
+            case MoveLease(lease):
+                self.leases[lease.name] = replace(lease, version="2")
                 return self.leases[lease.name]
             case DeleteLease(name):
                 del self.leases[name]
