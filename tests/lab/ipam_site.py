@@ -209,7 +209,12 @@ class Space:
         return list(self.status(name).get("ips") or [])
 
     def pod(self, name: str, *elements: Document, netns: bool = False, **metadata: Any) -> Pod:
-        """Make a pod with the elements of its annotation; with *netns*, make its network namespace as well."""
+        """Make a pod with the elements of its annotation; with *netns*, make its network namespace as well.
+
+        One that references a claim is of the virtual machine of this name, unless it has other labels.
+        """
+        if claims := [one["ipam-claim-reference"] for one in elements if "ipam-claim-reference" in one]:
+            metadata.setdefault("labels", {"vm.kubevirt.io/name": str(claims[0])[:63]})
         made = self.admin.create(f"/api/v1/namespaces/{self.name}/pods", pod_document(name, *elements, **metadata))
         path = ""
         if netns:
