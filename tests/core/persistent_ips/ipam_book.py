@@ -10,6 +10,7 @@ from nodenet.core.persistent_ips.api import Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
+    Announce,
     CreateLease,
     DeleteLease,
     Here,
@@ -102,7 +103,7 @@ class Cluster:
 
     def _answer(self, where: Here, effect: object) -> object:
         match effect:
-            case Hold():
+            case Hold() | Announce():
                 return None
             case ListLeases():
                 return tuple(self.leases.values())
