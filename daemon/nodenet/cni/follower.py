@@ -76,9 +76,12 @@ class Follower:
             except Expired:
                 failures += 1
             except (Forbidden, NotFound) as error:
-                self._unread = False  # the cluster has no claims
                 self._report(error)
-                pause = REFUSED_SECONDS
+                if self._book.claims.complete:  # an API server that starts knows neither kinds nor roles for a moment
+                    failures += 1
+                    self._absent, self._unread = self._unread, True
+                else:
+                    pause = REFUSED_SECONDS
             except (ApiAway, ClaimInvalid) as error:
                 failures += 1
                 self._absent, self._unread = self._unread, True

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from cni.service.rig import FakeApi, Rig, away, until
-from nodenet.cni.follower import QUIET, QUIET_SECONDS, UNREAD
+from nodenet.cni.follower import LONGEST_SECONDS, QUIET, QUIET_SECONDS, UNREAD
 from nodenet.cni.service import EVENT_SECONDS
 from nodenet.cni.upkeep import REAP_SECONDS, YOUNG_SECONDS
+from nodenet.core.persistent_ips.api import Forbidden
 from nodenet.core.persistent_ips.lease import NODE_LABEL, PREFIX
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS
 
@@ -74,6 +75,8 @@ async def test_after_a_restored_backup_no_address_of_a_running_pod_is_given_agai
         await until(lambda: here.service.follower.problem and other.service.follower.problem)
         await asyncio.sleep(5)
         api.restore(backup)
+        api.problem = Forbidden("the server could not find the requested resource")  # it is starting
+        await asyncio.sleep(LONGEST_SECONDS)
         api.problem = None
         pods = [api.put_pod(f"new-{number}") for number in range(4)]
         held = await here.ask("ADD", "n0", pods[0], **small)
