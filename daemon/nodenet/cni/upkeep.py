@@ -192,9 +192,7 @@ class Upkeep:
         """Look for Leases of other nodes that have no owner any more. Raises ApiAway, Forbidden."""
         self._sweeping = False
         leases = await self._runner.run(list_leases(all_selector()))
-        # Those of pods are looked at when a subnet is full: that would be a question for each pod of the cluster.
-        of_claims = [lease for lease in leases if lease.owner.kind is OwnerKind.CLAIM]
-        suspects = sweep.suspects(self._here(), of_claims)
+        suspects = sweep.suspects(self._here(), leases)
         for lease in suspects:
             self._chores.add(("sweep", lease.uid), partial(self._sweep, lease))
         if suspects and not self._sweeping:

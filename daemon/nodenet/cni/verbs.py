@@ -31,8 +31,8 @@ from nodenet.core.persistent_ips.verbs import check, doomed, full
 
 log = structlog.get_logger()
 
-ADD_SECONDS = 40.0
-"""The plugin waits some seconds longer; kubelet gives a sandbox two minutes (runtimeRequestTimeout)."""
+ADD_SECONDS = 30.0
+"""The plugin waits some seconds longer. kubelet gives a sandbox, with all its NICs, two minutes."""
 DEL_SECONDS = 8.0
 COUNT_SECONDS = 60.0
 Refused = Callable[[PodName | None, CniError], None]

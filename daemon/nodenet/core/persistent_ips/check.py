@@ -16,7 +16,7 @@ from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import known_addresses
 from nodenet.core.persistent_ips.effects import Here, Hold, Save, Steps, create_lease
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.model import Interface, Owner, Reservation, State
 from nodenet.core.persistent_ips.repair import restore
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS, suspects, sweep
 
@@ -47,9 +47,8 @@ def differences(here: Here, leases: Iterable[Lease]) -> Iterator[Difference]:
     yield from _of_claims(here, by_place)
     yield from _of_gateways(here)
     for lease in suspects(here, leases):
-        if lease.owner.kind is OwnerKind.CLAIM:  # what a pod of another node has, that node knows
-            text = f"its Lease is of {lease.owner}, which is gone"
-            yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
+        text = f"its Lease is of {lease.owner}, which is gone"
+        yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
     own = {row.lease_uid for row in here.book.reservations()}
     for lease in leases:
         if lease.node == here.node and lease.uid not in own:

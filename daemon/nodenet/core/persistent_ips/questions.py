@@ -15,7 +15,7 @@ from nodenet.core.persistent_ips.claim import Claim, known_addresses
 from nodenet.core.persistent_ips.cni import CniError, Code
 from nodenet.core.persistent_ips.effects import Here, Steps, await_claim, read_claim, read_lease, read_pod
 from nodenet.core.persistent_ips.lease import name_of
-from nodenet.core.persistent_ips.model import Attachment, PodName, PodReference
+from nodenet.core.persistent_ips.model import Attachment, PodName, PodReference, Workload
 from nodenet.core.persistent_ips.reserve import Asked
 from nodenet.core.persistent_ips.succession import living_pods
 
@@ -82,7 +82,7 @@ def check_sharing(here: Here, asked: Asked, reference: PodReference, claim: Clai
                 raise CniError(Code.CONFIGURATION, text, "Give each interface a claim of its own")
         elif other is None:
             others.add(one.pod.name)  # the store was lost, and the attachment was read from a Lease
-        elif not pods.may_share(other.workload, reference.workload):
+        elif not _may_share(claim, other.workload, reference.workload):
             raise _busy(claim, str(other.pod))
         else:
             judged.add(one.pod.name)
@@ -135,9 +135,14 @@ def _uses(name: str, reference: PodReference, claim: Claim) -> Steps[bool]:
         return False
     if pod.finished or not pods.references_claim(pod, claim.name):
         return False
-    if not pods.may_share(pod.workload, reference.workload):
+    if not _may_share(claim, pod.workload, reference.workload):
         raise _busy(claim, str(pod.name))
     return True
+
+
+def _may_share(claim: Claim, one: Workload, other: Workload) -> bool:
+    """Return whether two pods may have *claim*; one that is being deleted may be of an earlier machine of the name."""
+    return pods.same_instance(one, other) if claim.deleting else pods.may_share(one, other)
 
 
 def _busy(claim: Claim, other: str) -> CniError:

@@ -27,7 +27,7 @@ from nodenet.core.persistent_ips.lease import Lease, name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
 from nodenet.core.persistent_ips.succession import living_pods, pod_is_gone, take_over, unnamed
 
-CONFLICT = "IPAddressConflict"
+CONFLICT, LOST = "IPAddressConflict", "LeaseLost"
 
 
 def dead_sandboxes(book: Book, boot_id: str) -> tuple[Attachment, ...]:
@@ -185,6 +185,7 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
             found = yield from create_lease(_lease(here, row))
         except Conflict:
             return  # it is made by another node: the next repair reads it
+        yield Announce(LOST, f"The Lease {name} of {row.owner} was lost; it is made again")
     if found.owner.uid != row.owner.uid:
         text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was lost"
         if not any(row.address in one.addresses for one in here.book.attachments_of(row.owner)):

@@ -170,7 +170,15 @@ def _namespace(value: object) -> str:
     """Return the name of a namespace (RFC 1123, label)."""
     name = _text(value)
     if not _LABEL.fullmatch(name):
-        raise Refused("expected the name of a namespace, such as 'kube-system'")
+        raise Refused("expected the name of a namespace, such as 'nodenet-ipam'")
+    return name
+
+
+def _lease_namespace(value: object) -> str:
+    """Return a namespace that may have no Leases of other programs: every node may change those in it."""
+    name = _namespace(value)
+    if name.startswith("kube-"):
+        raise Refused("expected a namespace without other Leases, such as 'nodenet-ipam': nodes may change all in it")
     return name
 
 
@@ -263,7 +271,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "kubernetes.node_name": _node_name,
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
     "ipam.cni_bin_dirs": lambda value: _list(value, _path, 'a list of directories, such as ["/opt/cni/bin"]'),
-    "ipam.lease_namespace": _namespace,
+    "ipam.lease_namespace": _lease_namespace,
     "ipam.claim_not_allowed": lambda value: NotAllowed(_one_of(tuple(NotAllowed), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }
