@@ -20,8 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "what that means for the node IPs, the default route and br-ex. Nothing is applied. Without FILE, the file of "
         "this node is compared. @NUMBER is the file of that entry of `nodenetctl history`; two of them are compared "
         "with each other: their files, and the networks after them. Exits 0 when nothing would change, 1 when "
-        "something would, 64 when there is no such file, 65 when it is not valid or libnmstate refuses it for this node, 69 when "
-        "NetworkManager does not answer, 77 when the file or the network may only be read by root."
+        "something would, 64 when there is no such file, 65 when it is not valid or libnmstate refuses it for this "
+        "node, 69 when NetworkManager does not answer, 77 when the file or the network may only be read by root."
     )
     parser.add_argument(
         "file", type=Path, nargs="?", metavar="FILE", help="a node file, @NUMBER, or - for standard input"
