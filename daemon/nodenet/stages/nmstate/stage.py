@@ -236,7 +236,8 @@ class NmstateStage:
 
         try:
             async with self._way_back.kept(job.file, job.wish):
-                seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept, committed)
+                text, links = job.file.text, job.wish.links.existing | job.wish.links.made
+                seconds = await self._pipeline.apply(transaction, text, record, probing.accept, committed, links)
             self._owed.write(job)
         except (ProbeFailed, PublishFailed) as error:
             if isinstance(error, ProbeFailed) or isinstance(error.__cause__, ProbeFailed):
