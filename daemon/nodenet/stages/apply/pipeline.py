@@ -178,10 +178,9 @@ class Pipeline:
         """Apply, verify and commit *text*; return the seconds it took.
 
         *record* is the intent, written first. *accept* looks at the uncommitted result, for ROLLBACK_SECONDS at most,
-        and raises where it is no success. *committed* is called behind the commit: a disk that fails from then on
-        undoes nothing. Whatever goes wrong before, the network is rolled back first. All that other programs have on
-        *links* is there again at the end. Raises NmstateFailure with the cause, also where NetworkManager no longer
-        answers; RollbackFailed, PublishFailed; and Unavailable only before the network is touched.
+        and raises where it is no success. *committed* is called behind the commit: a disk that fails then undoes
+        nothing. Whatever goes wrong before is rolled back first. What others have on *links* is there after it. Raises
+        NmstateFailure, also where NetworkManager is silent; RollbackFailed, PublishFailed; Unavailable before all that.
         """
         before = Before(await self._edges.manager.owner(), await self._edges.manager.fragile_dns())
         self.save(record)
@@ -198,7 +197,8 @@ class Pipeline:
             await self._back_before_the_end(record, before, committing=committing)
             raise
         except Exception as error:
-            refused = not applied and getattr(failure := as_failure(error), "kind", None) in REFUSED
+            failure = as_failure(error)
+            refused = not applied and getattr(failure, "kind", None) in REFUSED
             await shielded(self._back(record, before, failure, refused=refused, committing=committing))
             if failure is error:
                 raise
