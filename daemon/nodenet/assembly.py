@@ -38,7 +38,7 @@ from nodenet.edge.hosted_services.sockets import Sockets
 from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
-from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel import netlink, standing
 from nodenet.edge.kernel.link_events import LinkEvents
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.kernel.sysctls import Sysctls
@@ -120,6 +120,7 @@ class Assembly:
             sysctls=Sysctls(),
             neighbours=Neighbours(),
             kernel=netlink,
+            standing=standing,
             systemd=systemd,
             dns=self.dns,
             resolved=self.resolved,

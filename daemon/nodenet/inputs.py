@@ -21,6 +21,7 @@ from nodenet.core.unit_stage.evidence import unit_of
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.node_file import NodeFiles
+from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.losses import NodeLosses
@@ -100,6 +101,8 @@ class NodeInputs:
         behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
         recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
         stages |= dict(zip(behind, recovering, strict=True))
+        for name in (StageName.NMSTATE, StageName.CONFIGURE_OVS):
+            stages[name] = KeepOfports(stages[name], edges.ovsdb, edges.profiles, edges.files)
         tried = trial_of(self._edges, settings, stages[StageName.NMSTATE], self._restored)
         stages[StageName.NMSTATE] = tried.stage
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}

@@ -38,6 +38,7 @@ class StageEdges:
     sysctls: ports.Sysctls
     neighbours: ports.Neighbours
     kernel: ports.Kernel
+    standing: ports.Standing
     systemd: ports.Systemd
     dns: ports.DnsManager
     resolved: ports.Resolved

@@ -122,6 +122,7 @@ def look_at_status(run: Run) -> None:
     look_at_what_was_asked_for(run, shown)
     look_at_way_out(run, shown)
     look_at_trials(run, shown)
+    rules.look_at_others()
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles
         rules.hold("P5", f"the profile {uuid} of another program is gone", holds=there)

@@ -182,6 +182,7 @@ class Profiles(Manager):
         device = self._device(link)
         if device.profile is None:
             raise Unavailable(f"NetworkManager does not reapply the profile of {link}: not active")
+        self.world.kernel.strip(link)
         before = self.world.kernel.held(link)
         self.world.manager.ip.configure(device, self._profile(device.profile))
         self.world.rules.addresses_taken(link, before - self.world.kernel.held(link))

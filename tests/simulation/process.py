@@ -27,7 +27,7 @@ from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.nmstate.known_good import KnownGood
 from simulation.edges_of_host import Clock, Files, Host, LeaseNames
-from simulation.edges_of_kernel import KernelEdge, Neighbours, Sysctls, UplinkLinks
+from simulation.edges_of_kernel import KernelEdge, Neighbours, StandingEdge, Sysctls, UplinkLinks
 from simulation.edges_of_manager import DnsManager, Manager, Profiles
 from simulation.edges_of_services import (
     HostedUnits,
@@ -175,6 +175,7 @@ def stage_edges(life: Life) -> StageEdges:
         sysctls=Sysctls(life),
         neighbours=Neighbours(life),
         kernel=KernelEdge(life),
+        standing=StandingEdge(life),
         systemd=systemd,
         dns=DnsManager(life),
         resolved=Resolved(life),

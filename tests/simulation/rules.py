@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from simulation.systemd import Start
     from simulation.world import World
 
+OVN_SECONDS = 5.0
+"""After the start of kubelet ovnkube-node is there."""
 UNSEEN_SECONDS = 45.0
 """How long a lost address or carrier may be unknown to the status: a watchdog's beat, and patience with a rollback."""
 DARK_SECONDS = 240.0
@@ -91,6 +93,8 @@ class Rules:
     """When this process began: how many applies there were."""
     foreign_profiles: set[str] = field(default_factory=set)
     foreign_ports: set[tuple[str, str]] = field(default_factory=set)
+    others: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    """Link and its number → the addresses and routes that OVN-Kubernetes has put there."""
     trials: Trials = field(default_factory=Trials)
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
@@ -193,6 +197,7 @@ class Rules:
     # -- P2
 
     def kubelet_started(self, start: Start) -> None:
+        self.world.after_in_boot(OVN_SECONDS, self.world.ovn_comes)
         name = self.world.static_name or self.world.transient_name
         self.hold("P2", f"kubelet starts on a host called {name}", holds=name != "localhost")
         address = start.variables.get("KUBELET_NODE_IP", "")
@@ -262,6 +267,21 @@ class Rules:
     def bridge_removed(self, row: Row) -> None:
         foreign = [name for name in row.ports if (row.name, name) in self.foreign_ports]
         self.hold("P5", f"the bridge {row.name} is removed with {foreign} of others", holds=not foreign)
+
+    def written_profile(self, link: str) -> None:
+        """Libnmstate is about to write a profile for *link*: it takes over whatever stands on the link."""
+        found = self.world.kernel.links.get(link)
+        theirs = found.routes if found else set()
+        self.hold("P5", f"{sorted(theirs)} of OVN-Kubernetes get into the profile of {link}", holds=not theirs)
+
+    def look_at_others(self) -> None:
+        """Called once all is calm: is everything that others put on a link there after all that was done?"""
+        for (name, index), put in self.others.items():
+            link = self.world.kernel.links.get(name)
+            if link is None or link.index != index:
+                continue  # another link, or none: its own program puts that on a new one
+            lacking = put - {*map(str, link.addresses), *link.routes}
+            self.hold("P5", f"{sorted(lacking)} of OVN-Kubernetes are gone from {name}", holds=not lacking)
 
     # -- P7
 

@@ -22,8 +22,10 @@ from fakes import (
     FakeOvsdb,
     FakeProbe,
     FakeProfiles,
+    FakeStanding,
     FakeSystemd,
     FakeTargets,
+    others_on_links,
 )
 from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent, Phase
@@ -81,10 +83,14 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=FakeNeighbours)
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
     patience: float = 0.1
+    standing: FakeStanding = field(default_factory=FakeStanding)
 
     def __post_init__(self) -> None:
         presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        links = others_on_links(
+            standing=self.standing, kernel=self.kernel, profiles=self.profiles, ovsdb=self.ovsdb, files=self.files
+        )
+        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock, links)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         early = EarlyStart(self.manager, self.profiles, self.clock)
         outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)

@@ -251,7 +251,8 @@ class NmstateStage:
 
         try:
             async with self._way_back.kept(job.file, job.wish):
-                seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept, committed)
+                text, links = job.file.text, job.wish.links.existing | job.wish.links.made
+                seconds = await self._pipeline.apply(transaction, text, record, probing.accept, committed, links)
             self._owed.write(job)
             story = job.story(probes=probing.answering)
             await self._recorder.committed(job.file, job.wish, story, transaction)

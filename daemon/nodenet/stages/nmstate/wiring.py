@@ -20,7 +20,7 @@ from nodenet.stages.nmstate.way_back import WayBack
 
 def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     """Return the stage for *settings*."""
-    pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
+    pipeline = Pipeline(PipelineEdges.of(edges, settings), edges.boot_id, float(settings.apply_timeout))
     early = EarlyStart(edges.manager, edges.profiles, edges.clock)
     probes = Probes.of(edges, settings)
     quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)

@@ -152,7 +152,8 @@ class TrialRun:
         present = [bridge for bridge in BRIDGES if bridge not in wish.bridges or self._is_made_by_us(bridge)]
         below = {link: bridge for bridge in present for link in below_bridge.uplinks(state, (bridge,))}
         try:
-            difference = await transaction.difference(file.text)
+            others = await self._pipeline.others.now(bridges=wish.uses_ovs)
+            difference = await transaction.difference(file.text, others)
         except NmstateFailure as failure:
             known = refusals.below_bridge(file.name, wish, wish.links.existing & below.keys(), below)
             raise known or _shown(failure, wish) from failure
@@ -192,7 +193,8 @@ class TrialRun:
         job.administrator.begins()
         try:
             hold = partial(self._hold, job, probing, course)
-            await self._pipeline.apply(transaction, job.file.text, record, hold)
+            links = job.wish.links.existing | job.wish.links.made
+            await self._pipeline.apply(transaction, job.file.text, record, hold, links=links)
         except BaseException as error:
             failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
