@@ -82,7 +82,7 @@ def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off
     why = (
         f"the gateway 10.88.0.99 does not answer on eth0, and the gateway {lan.gateway4} answered before the apply"
         if way_back
-        else "no gateway answers, and one answered before an earlier apply of this file"
+        else "the gateway 10.88.0.99 does not answer on eth0, and one answered before an earlier apply of this file"
     )
     assert document["last_error"]["cause"] == (
         f"worker-0.yml failed its probes ({why}): the last known good worker-0.yml is used in its place"

@@ -30,7 +30,7 @@ WRONG = {
     "vlan": (VLAN, f"the gateway 10.88.0.1 does not answer on br-ex, and it {WITHOUT}"),
     "no route": (
         STATIC[: STATIC.index("routes:")],
-        f"the node has no default route any more, and the gateway 10.88.0.1 {WITHOUT}",
+        f"the node has no IPv4 default route any more, and the gateway 10.88.0.1 {WITHOUT}",
     ),
     "duplicate": (STATIC.replace("10.88.0.50", SERVER), f"the address {SERVER} of eth0 is in use by another host"),
     "mtu": (
@@ -102,7 +102,7 @@ def test_the_router_of_the_other_family_is_not_enough(product_node: NodeFactory,
     node.wait_until(both, timeout=20)
     automatic = STATIC.replace("ipv6:\n    enabled: false", "ipv6: {enabled: true, dhcp: true, autoconf: true}")
     failed = stage(reloaded(node, automatic[: automatic.index("routes:")]), "nmstate")
-    said = f"worker-0.yml: the node has no IPv4 default route any more, and 10.88.0.1 {WITHOUT}"
+    said = f"worker-0.yml: the node has no IPv4 default route any more, and the gateway 10.88.0.1 {WITHOUT}"
     assert (failed["status"], failed["detail"].startswith(said)) == ("failed", True), failed
     node.wait_until(both, timeout=30)
     for text in (automatic, STATIC):

@@ -83,7 +83,9 @@ class Rig:
         outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         early = EarlyStart(self.manager, self.profiles, self.clock)
-        outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)
+        outside_probes = ProbeEdges(
+            self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files, FakeProfiles()
+        )
         self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2, back_seconds=0.3)
         quarantine = Quarantine(self.files, BOOT_ID, 2)
         keeper, checkpoint = ProfileKeeper(self.profiles, self.files), OpenCheckpoint(self.manager, pipeline)
@@ -828,7 +830,8 @@ def cut_short(boot_id: str, *, good: bool) -> Rig:
 
 
 CUT_OFF = (
-    "worker-0.yml failed its probes (no gateway answers, and one answered before an earlier apply of this file): "
+    "worker-0.yml failed its probes (the gateway 192.0.2.1 does not answer on eth0, "
+    "and one answered before an earlier apply of this file): "
     "the last known good worker-0.yml is used in its place"
 )
 
