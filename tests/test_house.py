@@ -223,7 +223,9 @@ def test_every_folder_has_tests() -> None:
     """In the same place below tests/; a test module is named after behaviour, not after a module of the product."""
     folders = {path.parent for path in SOURCES if name_of(path).split(".")[1:2] in (["core"], ["stages"], ["loop"])}
     assert folders
-    untested = [one for one in folders if not any((ROOT / "tests" / one.relative_to(DAEMON / "nodenet")).glob("test_*.py"))]
+    untested = [
+        one for one in folders if not any((ROOT / "tests" / one.relative_to(DAEMON / "nodenet")).glob("test_*.py"))
+    ]
     assert untested == []
 
 

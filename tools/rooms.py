@@ -28,7 +28,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
-    "probes": ("kernel", "network_manager", "nmstate", "node_file", "settings", "uplink_health"),
+    "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
     "status": ("boot", "metrics", "trial"),
     "hosted_services": ("boot", "kernel", "metrics", "node_file", "open_vswitch", "settings", "status"),
     "hosted_cluster": ("hosted_services", "metrics"),

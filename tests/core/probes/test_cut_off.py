@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Interface, ip_address, ip_interface, ip_network
+from ipaddress import ip_address, ip_interface, ip_network
 
 import pytest
 
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
-from nodenet.core.network_manager.profiles import Device, Lease4
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.on_host import on_host
@@ -65,12 +64,11 @@ class Case:
     def verdict(self) -> Verdict:
         wish = on_host(parse(NodeFile("n.yml", self.file, "d")), self.before.links)
         links = wish.links.existing | wish.links.made
-        devices = [Device(link, "ethernet", lease4=Lease4(IPv4Interface("192.0.2.9/24"))) for link in self.leased]
 
         def look(snapshot: Snapshot, silent: tuple[str, ...]) -> Look:
             asked = questions(snapshot, (), self.scope)
             answers = {each: Answer.NO if each.name in silent else Answer.YES for each in asked}
-            return look_at(snapshot, answers | known(snapshot, links), self.scope, devices)
+            return look_at(snapshot, answers | known(snapshot, links), self.scope, self.leased)
 
         asked = wish.demands.within({"main", *self.scope.tables})
         before = replace(look(self.before, self.silent_before), asked=asked, required=self.required)

@@ -13,7 +13,6 @@ from ipaddress import ip_address
 
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, AddressFlag, Snapshot
-from nodenet.core.network_manager.profiles import Device
 from nodenet.core.node_file.demands import NO_DEMANDS, Demands, Hop
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.uplink_health.watched import gateways, routed
@@ -145,10 +144,8 @@ def questions(snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope) ->
     return tuple(dict.fromkeys(found))
 
 
-def look_at(
-    snapshot: Snapshot, answers: Mapping[Question, Answer], scope: Scope, devices: Iterable[Device] = ()
-) -> Look:
-    """Return *answers* with what the kernel and NetworkManager's *devices* know besides.
+def look_at(snapshot: Snapshot, answers: Mapping[Question, Answer], scope: Scope, held: Iterable[str] = ()) -> Look:
+    """Return *answers* with what the kernel knows besides; *held* are the links that NetworkManager has a lease for.
 
     A default route leads out of the node; it needs no gateway on a point-to-point link.
     """
@@ -159,8 +156,8 @@ def look_at(
         if not each.address.is_link_local and AddressFlag.DAD_FAILED not in each.flags
     )
     by_router = {(link, family) for link, family in addressed if family is Family.IPV6}
-    leased = frozenset((device.link, Family.IPV4) for device in devices if device.lease4)
-    return Look(answers, scope.hops(snapshot), defaults, addressed, leased | by_router)
+    leased = by_router | {(link, Family.IPV4) for link in held}
+    return Look(answers, scope.hops(snapshot), defaults, addressed, frozenset(leased))
 
 
 def is_undecided(snapshot: Snapshot, wanted: Sequence[tuple[str, IPAddress]]) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -18,6 +18,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Snapshot
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.leases import LeaseMark, is_held
 from nodenet.core.node_file.content import Desired
 from nodenet.core.probes.on_host import on_host
 from nodenet.core.probes.questions import (
@@ -97,6 +98,8 @@ class Before:
     """What the file asks for, with the kernel's names of links."""
     snapshot: Snapshot = field(default_factory=Snapshot)
     duplicates: Duplicates | None = None
+    leases: Mapping[str, LeaseMark] = field(default_factory=dict)
+    """What NetworkManager shows of the leases that the file asks for."""
 
     @property
     def is_silent(self) -> bool:
@@ -162,12 +165,18 @@ class Probes:
         unique = tuple(new_addresses(snapshot, wish.addresses))
         duplicates = Duplicates(self._ask, self.edges.neighbours, unique, own)
         try:
+            leases = await self._leases(wish)
             answers = await self._ask(asked, GATEWAY_SECONDS)
         except BaseException:
             duplicates.end()
             raise
         look = look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
-        return Before(look, wish, snapshot, duplicates)
+        return Before(look, wish, snapshot, duplicates, leases)
+
+    async def _leases(self, wish: Desired) -> Mapping[str, LeaseMark]:
+        """Return what NetworkManager shows of the DHCPv4 leases that the file asks for. Raises Unavailable."""
+        links = {each.link for each in wish.demands.leases if each.family is Family.IPV4}
+        return await self.edges.profiles.leases(links) if links else {}
 
     def has_begun(self, digest: str) -> bool:
         """Return whether the file with *digest* was tried before."""
@@ -203,7 +212,7 @@ class Probes:
                 # After an interruption the link may have come up moments ago, and its changes since are not known.
                 learns = before.look.interrupted or has_restarted(before.snapshot, snapshot, _links(wish))
                 more = self.forward_seconds if learns else 0.0
-                look = await self._round(before.look, look, wish, snapshot)
+                look = await self._round(before, look, snapshot, time() - began)
                 found = verdict(before.look, look)
                 waits = is_undecided(snapshot, wish.addresses) and time() - began < DAD_SECONDS
                 if last or not (found.failed or waits):
@@ -231,17 +240,19 @@ class Probes:
                     return
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _round(self, before: Look, last: Look, wish: Desired, snapshot: Snapshot) -> Look:
-        """Ask what is new or could fail, and return all that is known now."""
+    async def _round(self, before: Before, last: Look, snapshot: Snapshot, seconds: float) -> Look:
+        """Ask what is new or could fail, and return all that is known now, *seconds* after the apply."""
         asked = questions(snapshot, self._servers(snapshot), self.scope)
-        old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before)}
+        old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before.look)}
         # A gateway may have answered over an address that the node does not keep.
         old |= {each: last.answers[each] for each in asked if each in last.answers and each.kind is not Kind.GATEWAY}
         due = [each for each in asked if old.get(each, Answer.NO) not in (Answer.YES, Answer.NOT_ASKED)]
         answers = old | await self._ask(due, ROUND_SECONDS)
-        leased = before.asked.leases and (before.way_out or before.interrupted)
-        devices = (await self.edges.profiles.inventory(profiles=False)).devices if leased else ()
-        return look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope, devices)
+        matter = before.look.way_out or before.look.interrupted
+        leases = await self._leases(before.wish) if matter else {}
+        own = {link: {each.address for each in snapshot.addresses if each.link == link} for link in leases}
+        held = [link for link, mark in leases.items() if is_held(before.leases.get(link), mark, seconds, own[link])]
+        return look_at(snapshot, answers | known(snapshot, _links(before.wish)), self.scope, held)
 
     async def _ask(self, asked: Iterable[Question], seconds: float) -> dict[Question, Answer]:
         found = tuple(asked)
