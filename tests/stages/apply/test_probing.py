@@ -17,7 +17,7 @@ from nodenet.core.node_file.secret import Secrets
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
-from nodenet.stages.apply.duplicates import HEAD_START_SECONDS, UNIQUE_SECONDS
+from nodenet.stages.apply.duplicates import UNIQUE_SECONDS
 from nodenet.stages.apply.probes import FORWARD_SECONDS, Probes
 from nodenet.stages.apply.probing import UNDECIDED, probing_around
 from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, WISH, Rig, SlowNeighbours, file, probed, timed
@@ -37,7 +37,7 @@ def test_a_network_that_works_costs_no_time_after_the_apply() -> None:
             waits.append(loop.time() - began)
 
     timed(story)
-    assert waits == pytest.approx([HEAD_START_SECONDS, UNIQUE_SECONDS])
+    assert waits == pytest.approx([UNIQUE_SECONDS, UNIQUE_SECONDS])
     assert probing.answering == "; these answer: gateway 192.0.2.1, DNS server 192.0.2.53, target 203.0.113.1"
     assert rig.neighbours.asked == [(GATEWAY, "eth0"), (NEW, "eth0"), (GATEWAY, "eth0")]
 

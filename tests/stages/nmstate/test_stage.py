@@ -53,6 +53,7 @@ from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.way_back import WayBack
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -92,7 +93,7 @@ class Rig:
         before = NetworkBefore(What.APPLY, self.files, self.profiles, self.manager, keeper, checkpoint)
         way_back = WayBack(before, presence, pipeline)
         missing = MissingLinks(self.kernel, self.systemd, self.clock)
-        parts = (pipeline, early, self.probes, quarantine, way_back, missing)
+        parts = (pipeline, early, self.probes, quarantine, way_back, missing, Taken(self.systemd))
         self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:

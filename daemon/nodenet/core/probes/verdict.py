@@ -37,19 +37,22 @@ class Verdict:
     """Why the apply is rolled back, nothing where it may be committed; and what is only reported.
 
     *lease*: an address that a server gives may still come. *unsaid*: the file might mean that the node loses its way
-    out of this family, and does not say so.
+    out of this family, and does not say so. *taken*: nothing is wrong but that another host has an address.
     """
 
     failed: tuple[str, ...] = ()
     noted: tuple[str, ...] = ()
     lease: bool = False
     unsaid: Family | None = None
+    taken: bool = False
 
     @property
     def failure(self) -> ProbeFailed | None:
         """The failure of the apply, if any."""
         if not self.failed:
             return None
+        if self.taken:
+            return ProbeFailed(FailureKind.TAKEN, "; ".join(self.failed))
         meant = _MEANT.format(_EVERYWHERE[self.unsaid]) if self.unsaid else ""
         remedy = f"Correct the node file, or repair what does not answer; {meant}{SWITCH}"
         return ProbeFailed(FailureKind.PROBE, "; ".join(self.failed), remedy)
@@ -60,13 +63,17 @@ def verdict(before: Look, after: Look) -> Verdict:
     lost = list(losses(before, after))
     silent = {question: answer for question, answer in after.answers.items() if answer is not Answer.YES}
     reasons = [each for each, answer in silent.items() if _fails(each, answer, before, after, cut_off=bool(lost))]
-    texts = [_in_words(each, silent[each], before) for each in reasons]
+    first, rest = (
+        [_in_words(each, silent[each], before) for each in reasons if (each.kind is Kind.CARRIER) is cause]
+        for cause in (True, False)
+    )
     left = [each for each in silent if each not in reasons and not (lost and each.kind is Kind.GATEWAY)]
     return Verdict(
-        (*texts, *dict.fromkeys(each.text for each in lost)),
+        (*first, *dict.fromkeys(each.text for each in lost), *rest),
         tuple(_in_words(each, silent[each], before) for each in left),
         any(each.lease for each in lost),
         next((each.unsaid for each in lost if each.unsaid), None),
+        bool(reasons) and not lost and all(each.kind is Kind.UNIQUE for each in reasons),
     )
 
 
@@ -136,9 +143,9 @@ def _in_words(question: Question, answer: Answer, before: Look) -> str:
             return f"{name} of `probe_targets` {answer.value}{held}"
 
 
-def in_use(question: Question) -> str:
-    """Return why the address of *question* cannot be this node's."""
-    return f"the address {question.name} of {question.link} is in use by another host"
+def in_use(question: Question, mac: str = "") -> str:
+    """Return why the address of *question* cannot be this node's: the host with *mac* has it."""
+    return f"the address {question.name} of {question.link} is in use by another host" + (mac and f", {mac}")
 
 
 def summary(look: Look) -> str:

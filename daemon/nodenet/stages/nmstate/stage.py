@@ -48,6 +48,7 @@ from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.owed import Owed
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
 from nodenet.stages.nmstate.way_back import WayBack
 
@@ -70,6 +71,7 @@ class NmstateStage:
         quarantine: Quarantine,
         way_back: WayBack,
         missing: MissingLinks,
+        taken: Taken,
         directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
@@ -81,6 +83,7 @@ class NmstateStage:
         self._quarantine = quarantine
         self._way_back = way_back
         self._missing = missing
+        self._taken = taken
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
@@ -198,7 +201,8 @@ class NmstateStage:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
         if job.early and left and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
-        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=job.retry_refused)
+        retry = job.retry_refused or self._taken.waits(file.digest)
+        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
@@ -280,7 +284,7 @@ class NmstateStage:
     async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-        refused = self._refusal.of(job, failure)
+        refused = await self._taken.again(job.file.digest, failure, self._refusal.of(job, failure))
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
         return instead or await self._refusal.back_first(job, refused, failure)
 

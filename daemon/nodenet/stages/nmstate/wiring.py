@@ -12,6 +12,7 @@ from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.way_back import WayBack
 
 
@@ -23,6 +24,7 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)
     way_back = WayBack.of(edges, pipeline)
     missing = MissingLinks(edges.kernel, edges.systemd, edges.clock)
+    taken = Taken(edges.systemd)
     directory = PurePath(settings.node_file_dir)
-    parts = (pipeline, early, probes, quarantine, way_back, missing)
+    parts = (pipeline, early, probes, quarantine, way_back, missing, taken)
     return NmstateStage(edges.files, edges.nmstate, *parts, directory)
