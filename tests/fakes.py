@@ -22,6 +22,7 @@ from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
@@ -307,6 +308,12 @@ class FakeProfiles:
     broken: NodenetError | None = None
     differs: bool = True
     """Whether a profile has not yet what is set."""
+    marks: dict[str, LeaseMark] = field(default_factory=dict)
+
+    async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
+        if self.broken:
+            raise self.broken
+        return {link: mark for link, mark in self.marks.items() if link in links}
 
     def _do(self, *order: Any) -> None:
         if self.broken:

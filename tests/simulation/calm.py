@@ -21,7 +21,7 @@ from simulation.trials import look_at_trials
 if TYPE_CHECKING:
     from simulation.run import Run
 
-FINE = frozenset({"", "dhcp", "static", "bridge", "empty"})
+FINE = frozenset({"", "dhcp", "other-lease", "static", "bridge", "empty"})
 """What a node file may ask for on a node that can do it."""
 REFUSED = frozenset({"missing-nic", "invalid", "unknown-type"})
 LEAVE_NOTHING = frozenset(

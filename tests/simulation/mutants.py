@@ -19,6 +19,7 @@ from nodenet.core.br_ex import plan as bridge_plan
 from nodenet.core.br_ex.lease import StaticLease
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip import drift, last_published
 from nodenet.core.node_ip.last_published import LastPublished
@@ -27,7 +28,7 @@ from nodenet.daemon import ServiceManager, StateFile
 from nodenet.loop.guard import Guard
 from nodenet.loop.reload import InForce
 from nodenet.loop.uplink import UplinkWatch
-from nodenet.stages.apply import pipeline
+from nodenet.stages.apply import pipeline, probes
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probing import Probing
 from nodenet.stages.br_ex import verify
@@ -238,6 +239,10 @@ def _not_synced(_self: object) -> None:
     return None
 
 
+def _shown_lease(_before: LeaseMark | None, now: LeaseMark, *_: object) -> bool:
+    return now.address is not None
+
+
 MUTANTS = (
     Mutant(
         "R1",
@@ -298,6 +303,7 @@ MUTANTS = (
         "every end of an apply forgets the way back",
         ((WayBack, "_forget_what_has_ended", _forgotten_with_any_end),),
     ),
+    Mutant("L5", "a lease that NetworkManager has given up is believed", ((probes, "is_held", _shown_lease),)),
     Mutant(
         "L4", "a record says that profiles are there, or gone, before the disk does", ((Pipeline, "sync", _not_synced),)
     ),

@@ -176,6 +176,8 @@ class Nmstate:
         if checkpoint is None or not self._world.manager.commit(checkpoint):
             raise NmstateFailure(FailureKind.PLUGIN, f"the checkpoint {checkpoint} does not exist")
         self._world.rules.committed = self._world.rules.committed or self._is_file
+        if self._is_file:
+            self._world.rules.leases_are_held()
 
     def _need_manager(self) -> None:
         manager = self._world.manager

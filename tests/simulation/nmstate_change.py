@@ -104,6 +104,9 @@ def _write_nic(world: World, item: Document, document: Document, bridge: str | N
     else:
         world.rules.written_profile(name)
         profile = _profile(world, kind, name, name, _ip_of(item, document))
+        if device.profile == profile.uuid and device.state == 100:
+            manager.ip.reapply(device, profile)
+            return
     manager.activate(device, profile)
 
 

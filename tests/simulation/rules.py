@@ -119,6 +119,15 @@ class Rules:
 
     # -- P1
 
+    def leases_are_held(self) -> None:
+        """Look, at the commit of a node file, whether its gateway answers over a lease that was given up."""
+        world = self.world
+        for device in world.manager.memory.devices.values():
+            segment = world.segment_of(device.link)
+            answers = segment is not None and device.gateway is not None and segment.answers(device.gateway)
+            text = f"a file was kept with the lease of {device.link} given up"
+            self.hold("P1", text, holds=not (device.given_up and answers))
+
     def offers_network(self) -> bool:
         """Whether the world lets the node have a network at this moment."""
         world = self.world

@@ -14,6 +14,7 @@ from nodenet.core.hostname.sources import Source as NameSource
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
@@ -193,6 +194,9 @@ class Profiles(Protocol):
 
     async def inventory(self, *, profiles: bool = True) -> Inventory:
         """Return them as they are now, the devices alone unless *profiles*. Raises Unavailable."""
+
+    async def leases(self, links: Collection[str]) -> Mapping[str, LeaseMark]:
+        """Return what NetworkManager shows of the DHCPv4 leases of *links*. Raises Unavailable."""
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
         """Change properties of a profile, on disk; return whether anything differed. Raises Unavailable."""

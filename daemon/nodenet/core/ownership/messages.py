@@ -31,6 +31,8 @@ _LINK_AT = 4
 """Where struct ifaddrmsg and struct ndmsg have the number of the link."""
 _ADDRESS_BODY, _LIFETIMES, _FLAGS, _DEPRECATED = 8, 6, 8, 0x20
 _ROUTE_BODY, _FLAGS_AT = 12, 8
+_ERROR = 2
+_CODE = struct.Struct("=i")
 _OUT, _ON_LINK = 4, 0x4
 """RTA_OIF, and the one flag of a route that the kernel takes (RTNH_F_ONLINK); the others it sets itself."""
 
@@ -88,3 +90,10 @@ def _places(body: bytearray, offset: int) -> dict[int, int]:
         found[kind & 0x3FFF] = offset + rt.ATTRIBUTE.size
         offset += (length + 3) & ~3
     return found
+
+
+def refusal(answer: bytes) -> int:
+    """Return the number of the error (errno(3)) in the kernel's *answer*, 0 for success. Raises OSError for another."""
+    if len(answer) < _HEADER.size + _CODE.size or _HEADER.unpack_from(answer)[1] != _ERROR:
+        raise OSError(74, "the kernel's answer to an order is none")
+    return -int(_CODE.unpack_from(answer, _HEADER.size)[0])

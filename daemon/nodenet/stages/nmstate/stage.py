@@ -51,6 +51,7 @@ from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.owed import Owed
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
 from nodenet.stages.nmstate.way_back import WayBack
 
@@ -75,6 +76,7 @@ class NmstateStage:
         missing: MissingLinks,
         going_back: GoingBack,
         recorder: Recorder,
+        taken: Taken,
         directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
@@ -88,6 +90,7 @@ class NmstateStage:
         self._missing = missing
         self._going_back = going_back
         self._recorder = recorder
+        self._taken = taken
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
@@ -211,7 +214,8 @@ class NmstateStage:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
         if job.early and left and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
-        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=job.retry_refused)
+        retry = job.retry_refused or self._taken.waits(file.digest)
+        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
@@ -298,7 +302,7 @@ class NmstateStage:
     async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-        refused = self._refusal.of(job, failure)
+        refused = await self._taken.again(job.file.digest, failure, self._refusal.of(job, failure))
         self._recorder.refused(job.file, job.story(cause=failure.cause))
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
         return instead or await self._refusal.back_first(job, refused, failure)

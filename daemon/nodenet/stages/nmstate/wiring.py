@@ -15,6 +15,7 @@ from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.way_back import WayBack
 
 
@@ -26,8 +27,9 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)
     way_back = WayBack.of(edges, pipeline)
     missing = MissingLinks(edges.kernel, edges.systemd, edges.clock)
+    taken = Taken(edges.systemd)
     directory = PurePath(settings.node_file_dir)
     going_back = GoingBack(History(edges.files), edges.presence, pipeline, way_back)
     recorder = Recorder.of(edges, settings, way_back.before)
-    parts = (pipeline, early, probes, quarantine, way_back, missing, going_back, recorder)
+    parts = (pipeline, early, probes, quarantine, way_back, missing, going_back, recorder, taken)
     return NmstateStage(edges.files, edges.nmstate, *parts, directory)
