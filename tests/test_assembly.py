@@ -23,6 +23,7 @@ from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
+from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.recover_first import RecoverFirst
 from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.nmstate.stage import NmstateStage
@@ -38,9 +39,10 @@ def assembly() -> Iterator[Assembly]:
 
 def presence_of(stages: StageSet) -> Presence:
     first = stages.stages[StageName.NMSTATE]
-    assert isinstance(first, FollowUplinkFirst)
-    assert isinstance(first._stage, NmstateStage)
-    return first._stage._pipeline._edges.presence
+    assert isinstance(first, KeepOfports)
+    assert isinstance(first.stage, FollowUplinkFirst)
+    assert isinstance(first.stage._stage, NmstateStage)
+    return first.stage._stage._pipeline._edges.presence
 
 
 def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
@@ -87,10 +89,12 @@ def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(as
     stages = assembly.inputs.build_stages(Settings()).stages
     first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
     restore = stages[StageName.CONFIGURE_OVS]
-    assert isinstance(first, FollowUplinkFirst)
+    assert isinstance(first, KeepOfports)
+    assert isinstance(first.stage, FollowUplinkFirst)
     assert isinstance(recover, RecoverFirst)
-    assert isinstance(restore, RestoreFirst)
-    assert first._recover is restore._recover is recover
+    assert isinstance(restore, KeepOfports)
+    assert isinstance(restore.stage, RestoreFirst)
+    assert first.stage._recover is restore.stage._recover is recover
 
 
 def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:

@@ -225,16 +225,16 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
             try_file=lambda order: reconciler.try_file(order),  # noqa: PLW0108
             confirm=lambda digest: reconciler.confirm(digest),  # noqa: PLW0108
             roll_back=lambda digest: reconciler.roll_back(digest),  # noqa: PLW0108
+            history=machine.history,
+            to_entry=machine.to_entry,
         ),
         lambda: reconciler.status,
     )
     manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
     uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
     store = StoreWatch(machine.edges.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
-    file = machine.metrics_file
-    figures: Metrics[BootStatus] = Metrics(file, program, lambda status: metrics.lines(document(status)))
-    state = StateFile(STATE_FILE, files)
-    own = (machine.forwarding, state, manager, service, uplink, machine.known_good)
+    figures: Metrics[BootStatus] = Metrics(machine.metrics_file, program, lambda each: metrics.lines(document(each)))
+    own = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good)
     watches = (*own, store, figures)  # the store behind those that save records
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     try:

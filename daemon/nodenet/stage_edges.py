@@ -39,6 +39,7 @@ class StageEdges:
     sysctls: ports.Sysctls
     neighbours: ports.Neighbours
     kernel: ports.Kernel
+    standing: ports.Standing
     systemd: ports.Systemd
     dns: ports.DnsManager
     resolved: ports.Resolved
@@ -49,6 +50,7 @@ class StageEdges:
     service_units: ServiceUnits
     redirect: RedirectTable
     units: ports.Units
+    processes: ports.Processes
     clock: ports.Clock
     boot_id: str
 

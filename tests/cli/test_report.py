@@ -95,7 +95,7 @@ def test_a_record_is_shown_without_its_secrets_and_one_that_is_torn_is_not(tmp_p
         b"",
         "left out: it is not valid JSON, so its secrets cannot be found",
     )
-    assert made["gone.json"].note == "exit status 1"
+    assert made["gone.json"].note == "not in use on this node"
     assert b"No such file" in made["gone.json"].content
 
 

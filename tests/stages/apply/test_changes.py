@@ -195,7 +195,7 @@ async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
         await rig.restore()
     why = "NetworkManager refuses ActivateConnection: u-0 is not available on eth0"
     assert [entry["event"] for entry in logged] == [
-        f"eth0 does not get the profile from before the trial of new.yml: {why}",
+        f"eth0 gets none of the profiles from before the trial of new.yml: {why}",
         "Put the profiles from before the trial of new.yml back",
     ]
     assert rig.intent == GOOD

@@ -17,6 +17,7 @@ from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import INTENT
@@ -66,7 +67,7 @@ class Node:
         parts = {"files": self.files, "manager": self.manager, "profiles": self.profiles, "nmstate": self.nmstate}
         edges = stage_edges(**parts, clock=self.clock)
         self.store = edges.store
-        self.changes, self.undo, self.pipeline = Changes(edges), Undo(edges), Pipeline(edges, 240.0)
+        self.changes, self.undo, self.pipeline = Changes(edges), Undo(edges), Pipeline(edges, Settings())
         self.works = False
 
     @property

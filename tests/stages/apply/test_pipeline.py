@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 import pytest
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeProfiles, stage_edges
+from fakes import (
+    BOOT_ID,
+    FakeClock,
+    FakeFiles,
+    FakeKernel,
+    FakeManager,
+    FakeNmstate,
+    FakeOvsdb,
+    FakeProfiles,
+    FakeStanding,
+    stage_edges,
+)
 from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What, render
@@ -21,6 +32,7 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import CHANGE, INTENT
 
@@ -62,7 +74,9 @@ class SlowNmstate(FakeNmstate):
         rollback_timeout: int,  # noqa: ARG002
         seconds: float,  # noqa: ARG002
         made: Callable[[str], None],
+        patched: Collection[str] = (),
     ) -> str | None:
+        self.patched = frozenset(patched)
         self.during_apply()
         if self.checkpoint:
             made(self.checkpoint)
@@ -92,7 +106,10 @@ class Rig:
     nmstate: SlowNmstate = field(default_factory=SlowNmstate)
     files: FakeFiles = field(default_factory=FakeFiles)
     clock: FakeClock = field(default_factory=FakeClock)
+    standing: FakeStanding = field(default_factory=FakeStanding)
+    kernel: FakeKernel = field(default_factory=FakeKernel)
     profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
     what: What = What.NODE_FILE
     names: list[str] = field(default_factory=list)
     """Of profiles that were given back."""
@@ -104,9 +121,8 @@ class Rig:
 
     def start(self) -> None:
         """Begin as a new process of nodenetd."""
-        profiles = self.profiles
-        parts = {"files": self.files, "manager": self.manager, "nmstate": self.nmstate, "profiles": profiles}
-        self.pipeline = Pipeline(stage_edges(**parts, clock=self.clock), 240.0)
+        names = ("files", "manager", "nmstate", "profiles", "clock", "standing", "kernel", "ovsdb")
+        self.pipeline = Pipeline(stage_edges(**{name: getattr(self, name) for name in names}), Settings())
 
     def begin(self) -> None:
         """Make the checkpoint, as libnmstate does first of all."""

@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from fakes import FakeFiles, stage_edges
 from nodenet.core.apply.intent import Phase
 from nodenet.core.node_file.find import NodeFile, read
+from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.nmstate.in_force import InForce
 
@@ -20,7 +21,7 @@ def file(text: str) -> NodeFile:
 
 def rig() -> tuple[InForce, Pipeline, FakeFiles]:
     edges = stage_edges(files=FakeFiles())
-    pipeline = Pipeline(edges, 240.0)
+    pipeline = Pipeline(edges, Settings())
     assert isinstance(edges.files, FakeFiles)
     return InForce(edges.store, pipeline, DIRECTORY), pipeline, edges.files
 

@@ -22,13 +22,13 @@ from fakes import (
     FakeOvsdb,
     FakeProbe,
     FakeProfiles,
+    FakeStanding,
     FakeSystemd,
     FakeTargets,
     stage_edges,
 )
-from nodenet.core.apply import intent, last_good, new_file
+from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
@@ -36,6 +36,8 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
+from nodenet.core.history import entry
+from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -45,18 +47,23 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.core.settings.model import Settings
 from nodenet.loop.attempts import behind_undo
 from nodenet.stages.apply.changes import Changes
+from nodenet.stages.apply.history import path_of
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import ProbeEdges, Probes
-from nodenet.stages.apply.records import CHANGE, GOOD, INTENT, NEW_FILE
+from nodenet.stages.apply.recorder import Recorder
+from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.nmstate.taken import Taken
 
-EDGES = ("files", "manager", "nmstate", "ovsdb", "clock", "profiles", "kernel", "neighbours")
+EDGES = ("files", "manager", "nmstate", "ovsdb", "clock", "profiles", "kernel", "neighbours", "standing")
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = str(DIRECTORY / "worker-0.yml")
 APPLIED = str(DIRECTORY / "applied")
@@ -79,18 +86,23 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=FakeNeighbours)
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
     patience: float = 0.1
+    standing: FakeStanding = field(default_factory=FakeStanding)
 
     def __post_init__(self) -> None:
         parts = {name: getattr(self, name) for name in EDGES}
         edges = stage_edges(**parts)
         early = EarlyStart(self.manager, self.profiles, self.clock)
-        outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)
+        outside_probes = ProbeEdges(
+            self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files, FakeProfiles()
+        )
         self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2, back_seconds=0.3)
         quarantine = Quarantine(self.files, edges.store, BOOT_ID, 2)
         missing = MissingLinks(self.kernel, self.systemd, self.clock)
         self.changes, self.undo = Changes(edges), Undo(edges)
-        self.pipeline = Pipeline(edges, 240.0)
-        own = (self.pipeline, early, self.probes, quarantine, missing)
+        self.pipeline = Pipeline(edges, Settings())
+        going_back, recorder = GoingBack(edges, self.pipeline), Recorder.of(edges, Settings())
+        taken = Taken(self.systemd)
+        own = (self.pipeline, early, self.probes, quarantine, missing, going_back, recorder, taken)
         self.stage = NmstateStage(edges, *own, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
@@ -286,7 +298,7 @@ async def test_a_file_that_libnmstate_refuses_touches_nothing() -> None:
     assert isinstance(outcome, Failed)
     assert outcome.problem.cause == "worker-0.yml: eth0: unknown key mtuu"
     assert outcome.problem.message is Message.NODE_FILE_INVALID
-    assert rig.files.writes == []
+    assert rig.files.writes == [str(path_of(1))]
 
 
 GONE = NmstateFailure(FailureKind.INVALID, "Interface eth0 does not exist")
@@ -328,7 +340,7 @@ async def test_a_link_that_never_comes_is_a_refusal_with_the_same_cause_and_noth
         outcome = await rig.attempt(request=request)
         assert isinstance(outcome, Failed)
         assert outcome.problem.cause == "worker-0.yml: Interface eth0 does not exist"
-    assert (rig.nmstate.applied, rig.files.writes) == ([], [])
+    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(path_of(1))])
 
 
 REFUSED = NmstateFailure(FailureKind.INVALID, "eth0 cannot have IP enabled as it is attached to controller br-ex")
@@ -715,7 +727,7 @@ async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
     assert outcome.problem.message is Message.PROBE_FAILED
     assert outcome.problem.cause == "worker-0.yml: the address 192.0.2.5 of eth0 is in use by another host"
     assert rig.nmstate.applied == []
-    assert rig.files.content.keys() == {FILE, str(NEW_FILE), str(PATH)}
+    assert rig.files.content.keys() == {FILE, str(NEW_FILE), str(PATH), str(path_of(1))}
 
 
 async def test_the_detail_names_what_answers() -> None:
@@ -775,8 +787,9 @@ def quarantined() -> Rig:
 def lost_boots(rig: Rig) -> None:
     """Let two boots with the new file be lost."""
     digest = hashlib.sha256(OLD).hexdigest()
-    good = LastGood("worker-0.yml", OLD.decode(), digest, "worker-0", 1.0)
-    rig.files.content[str(GOOD)] = last_good.render(good)
+    parts = ("worker-0.yml", OLD.decode(), digest, "worker-0", "boot0", 1.0)
+    good = Entry(Kind.NODE_FILE, Result.COMMITTED, *parts, good=True)
+    rig.files.content[str(path_of(1))] = entry.render(good, 1 << 20)
     lost = NewFile(hashlib.sha256(TEXT).hexdigest(), ("boot1", "boot2"))
     rig.files.content[str(NEW_FILE)] = new_file.render(lost)
 
@@ -819,7 +832,8 @@ def cut_short(boot_id: str, *, good: bool) -> Rig:
 
 
 CUT_OFF = (
-    "worker-0.yml failed its probes (no gateway answers, and one answered before an earlier apply of this file): "
+    "worker-0.yml failed its probes (the gateway 192.0.2.1 does not answer on eth0, "
+    "and one answered before an earlier apply of this file): "
     "the last known good worker-0.yml is used in its place"
 )
 
@@ -1008,7 +1022,7 @@ async def test_a_gateway_that_answers_late_in_a_boot_saves_the_node(has_other: b
     rig.kernel.now = ONLINE
     del rig.files.content[str(NEW_FILE)]
     if not has_other:
-        del rig.files.content[str(GOOD)]
+        del rig.files.content[str(path_of(1))]
     asyncio.get_running_loop().call_later(0.3, rig.neighbours.there.add, GATEWAY)
     rig.nmstate.during_apply = rig.neighbours.there.clear  # with the file, no gateway answers
     outcome = await rig.attempt()

@@ -25,11 +25,14 @@ class What(StrEnum):
     NODE_FILE = "apply"
     TRIAL = "trial"
     BRIDGE = "change"
+    GOING_BACK = "network"
+    """Undone at once: the network before it is the one of an earlier node file."""
 
 
 RESULT = {
     What.NODE_FILE: STATE / "intent.json",
     What.TRIAL: STATE / "intent.json",
+    What.GOING_BACK: STATE / "intent.json",
     What.BRIDGE: STATE / "bridge-intent.json",
 }
 """Where the result of the last change of each kind is."""
@@ -85,7 +88,7 @@ def parse(content: bytes) -> Change:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
     found = fields(content, VERSION)
     try:
-        apply, before = from_fields(found["apply"]), _network(found["before"])
+        apply, before = from_fields(found["apply"]), network_from(found["before"])
         change = Change(What(found["what"]), found["name"], apply, before, found["installs"])
     except (AttributeError, KeyError, TypeError) as error:
         raise ValueError(f"not a complete record: {error}") from error
@@ -94,7 +97,8 @@ def parse(content: bytes) -> Change:
     return change
 
 
-def _network(found: dict[str, Any]) -> Network:
+def network_from(found: dict[str, Any]) -> Network:
+    """Return the network with these values. Raises ValueError, KeyError, TypeError where one is missing or wrong."""
     profiles = tuple(KeptProfile(**kept) for kept in found["profiles"])
     active, due = dict(found["active"]), dict(found["due"])
     network = Network(tuple(map(str, found["links"])), profiles, active, tuple(map(str, found["names"])), due)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -17,7 +17,7 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, is_ours
 from nodenet.core.change import record
 from nodenet.core.change.record import RESULT, Change, What, interrupted, is_closed
-from nodenet.core.change.way_back import WayBack, way_back, with_others
+from nodenet.core.change.way_back import Network, WayBack, way_back, with_others
 from nodenet.core.errors import OrderRefused, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -37,7 +37,10 @@ MESSAGE = {
     What.NODE_FILE: Message.CHECKPOINT_CLEARED,
     What.TRIAL: Message.TRIAL_UNDONE,
     What.BRIDGE: Message.BRIDGE_MENDED,
+    What.GOING_BACK: Message.GOING_BACK,
 }
+
+Note = Callable[[dict[str, str]], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +78,10 @@ class Changes:
             change = replace(change, before=before.before)
         self.edges.store.save_ahead(CHANGE, record.render(change))
         return change
+
+    def leave(self, change: Change) -> None:
+        """Record a change that is to be undone at once, whatever another one has left. Raises PublishFailed."""
+        self.edges.store.save_ahead(CHANGE, record.render(change))
 
     def save(self, change: Change) -> None:
         """Record what became known of an open change."""
@@ -139,16 +146,35 @@ class Changes:
         return wanted
 
     async def put_back(self, change: Change, *, rolled_back: bool) -> None:
-        """Make profiles and links what they were. Raises Unavailable.
+        """Make profiles and links what they were before *change*. Raises Unavailable.
 
         What NetworkManager refuses for one profile keeps no other one from coming back; it is raised in the end.
         """
+
+        def note(due: dict[str, str]) -> None:
+            self.save(replace(change, before=replace(change.before, due=due)))
+
+        words = f"the profiles from before the {change.what} of {change.name}"
+        await self._make(change.before, words, MESSAGE[change.what], note, rolled_back=rolled_back)
+
+    async def make(self, network: Network, name: str) -> None:
+        """Make the network *network*, within a change that is not committed: no note is needed. Raises Unavailable."""
+        await self._make(network, f"the profiles of {name}", Message.GOING_BACK, lambda _: None, rolled_back=False)
+
+    async def is_that_of(self, network: Network) -> bool:
+        """Return whether the present network is *network*. Raises Unavailable."""
         found = await self.edges.profiles.inventory()
-        present = await profiles_of(found, self.edges.profiles.keep, change.before.links)
-        way = way_back(change.before, found, present, rolled_back=rolled_back)
-        owed = change.before.due | {link: uuid for uuid, link in way.activate}
+        present = await profiles_of(found, self.edges.profiles.keep, network.links)
+        return way_back(network, found, present, rolled_back=False).empty
+
+    async def _make(self, network: Network, words: str, message: Message, note: Note, *, rolled_back: bool) -> None:
+        """Put back what differs; *note* gets what is to be activated: nothing else shows that later."""
+        found = await self.edges.profiles.inventory()
+        present = await profiles_of(found, self.edges.profiles.keep, network.links)
+        way = way_back(network, found, present, rolled_back=rolled_back)
+        owed = network.due | {link: uuid for uuid, link in way.activate}
         if way.give_back:
-            self._note(change, owed)
+            note(owed)
         refused: list[OrderRefused] = []
         missing = await self._give_back(way, refused)
         due: list[tuple[str, str]] = []
@@ -157,18 +183,17 @@ class Changes:
                 if uuid in missing:
                     continue
                 with _noting(refused):
-                    if await self._activate(change, uuid, link):
+                    if await self._activate(words, message, uuid, link):
                         due.append((uuid, link))
                     del owed[link]
         except Unavailable:
-            self._note(change, owed)  # a link that is back is not activated again with the next try
+            note(owed)  # a link that is back is not activated again with the next try
             raise
         if not way.empty:
-            text = f"Put the profiles from before the {change.what} of {change.name} back"
-            log.warning(text, message=MESSAGE[change.what])
+            log.warning(f"Put {words} back", message=message)
         await self._settled(due)
         if refused:
-            self._note(change, owed)
+            note(owed)
             raise refused[0]
 
     async def _give_back(self, way: WayBack, refused: list[OrderRefused]) -> set[str]:
@@ -187,10 +212,6 @@ class Changes:
                     log.warning(error.cause, message=error.message, remedy=error.remedy)
                 missing.remove(profile.uuid)
         return missing
-
-    def _note(self, change: Change, due: dict[str, str]) -> None:
-        """Note what is to be activated: once the profiles have their settings again, nothing else shows that."""
-        self.save(replace(change, before=replace(change.before, due=due)))
 
     async def started(self) -> None:
         """Return when NetworkManager has ended its start, after PATIENCE_SECONDS at the latest.
@@ -216,7 +237,7 @@ class Changes:
                 return
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _activate(self, change: Change, uuid: str, link: str) -> bool:
+    async def _activate(self, words: str, message: Message, uuid: str, link: str) -> bool:
         """Begin to activate a profile; return whether it begins. Raises Unavailable where that is not certain.
 
         It refuses a link without a carrier, for as long as that is so: the others, and the records, do not wait.
@@ -227,8 +248,8 @@ class Changes:
             found = await self.edges.profiles.inventory(profiles=False)
             if not found.states.get(link, "").startswith(REFUSED):  # it hung, or the bus was away
                 raise
-            text = f"{link} does not get the profile from before the {change.what} of {change.name}: {error.cause}"
-            log.warning(text, message=MESSAGE[change.what], remedy=f"Run `nmcli connection up {uuid}` when it can")
+            text = f"{link} gets none of {words}: {error.cause}"
+            log.warning(text, message=message, remedy=f"Run `nmcli connection up {uuid}` when it can")
             return False
         return True
 

@@ -30,30 +30,33 @@ async def profiles_of(
     return tuple([await keep(uuid) for uuid in present])
 
 
-async def network_of_links(
+async def network_of_links(  # noqa: PLR0913  (what a node file says of its links)
     keeper: ProfileKeeper,
     links: Collection[str],
     names: Collection[str] = (),
     macs: Collection[str] = (),
     *,
     all_nics: bool = False,
+    whole: bool = False,
 ) -> Network:
     """Return the present network, for a change of *links* and of the NICs that have one of *macs*.
 
-    *names*: of new profiles. *all_nics*: each NIC may be meant. Raises Unavailable, PublishFailed.
+    *names*: of new profiles. *all_nics*: each NIC may be meant. *whole*: with the profiles that NetworkManager made by
+    itself for any NIC: a later file may name each. Raises Unavailable, PublishFailed.
     """
     found = await keeper.profiles.inventory()
+    nics = {each.link for each in found.devices if each.kind in NICS} if whole else set()
     links = {*links, *(each.link for each in found.devices if each.kind in NICS and _mac(each) in macs)}
     wired = [each.uuid for each in found.profiles if each.kind in WIRED and all_nics]
-    profiles = await profiles_of(found, keeper.keep, links, wired)
+    profiles = await profiles_of(found, keeper.keep, links | nics, wired)
     active = {device.link: device.profile.uuid for device in found.devices if device.profile}
     return Network(tuple(sorted(links)), profiles, active, tuple(sorted(names)))
 
 
-async def network_of_file(keeper: ProfileKeeper, wish: Desired) -> Network:
+async def network_of_file(keeper: ProfileKeeper, wish: Desired, *, whole: bool = False) -> Network:
     """Return the present network, for an apply of a node file. Raises Unavailable, PublishFailed."""
-    named, macs = wish.links.existing | wish.links.made, wish.links.macs.values()
-    return await network_of_links(keeper, named, wish.links.profiles, macs, all_nics=bool(wish.links.by_key))
+    links, names, macs = wish.links.existing | wish.links.made, wish.links.profiles, wish.links.macs.values()
+    return await network_of_links(keeper, links, names, macs, all_nics=bool(wish.links.by_key), whole=whole)
 
 
 def _mac(device: Device) -> str:

@@ -21,10 +21,12 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.settings.model import Settings
 from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.failures import as_failure, with_more
+from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.apply.records import INTENT
 from nodenet.stages.apply.shielded import shielded
 
@@ -62,13 +64,16 @@ class Pipeline:
     """One apply at a time, as a change with a way back."""
 
     def __init__(
-        self, edges: StageEdges, apply_seconds: float, path: PurePosixPath = INTENT, stage: str = "nmstate"
+        self, edges: StageEdges, settings: Settings, path: PurePosixPath = INTENT, stage: str = "nmstate"
     ) -> None:
-        """Keep the result for *stage* in *path*; the process of an apply is killed after *apply_seconds*."""
+        """Keep the result for *stage* in *path*."""
         self._stage = stage
         self._edges = edges
         self._path = path
-        self._seconds = apply_seconds
+        self._seconds = float(settings.apply_timeout)
+        links = (edges.standing, edges.kernel, edges.profiles, edges.ovsdb)
+        self.others = OthersOnLinks(*links, edges.files, (*settings.api_vips, *settings.ingress_vips))
+        """What other programs have on the links of this node."""
         self._began = edges.clock.boottime()
         self.changes = Changes(edges)
 
@@ -102,7 +107,9 @@ class Pipeline:
         if words_of_another := await self.changes.held_by_another(change, self._began):
             return Waiting(words_of_another, MANAGER, seconds=2.0)
         if change is not None:  # its undo was given up
-            await self.changes.roll_back(change, self._began)
+            async with self.others.kept():
+                await self.changes.roll_back(change, self._began)
+        await self.others.put_back(calm=self.others.calm_seconds)  # what an apply had set aside that was interrupted
         return None
 
     async def unanswered(self, reason: str) -> Waiting:
@@ -122,15 +129,16 @@ class Pipeline:
 
         *change* is recorded first, and *good* is its result. *accept* looks at the uncommitted network, for
         ROLLBACK_SECONDS at most, and raises where it is no success. A disk that fails behind the commit undoes nothing.
-        Whatever goes wrong before, the network is put back first. Raises NmstateFailure with the cause, also where
-        NetworkManager no longer answers; RollbackFailed; PublishFailed and Unavailable only before the network is
-        touched.
+        Whatever goes wrong before, the network is put back first. What others have on the links of the change is there
+        after it. Raises NmstateFailure with the cause, also where NetworkManager no longer answers; RollbackFailed;
+        PublishFailed and Unavailable only before the network is touched.
         """
         course = Course(await self._edges.manager.owner(), await self._edges.manager.fragile_dns())
         change = self.changes.begin(change)
         try:
-            checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds, course.names)
-            course.checkpoint, course.applied = checkpoint or course.checkpoint, True
+            async with self.others.set_aside(change.before.links) as patched:
+                checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds, course.names, patched)
+                course.checkpoint, course.applied = checkpoint or course.checkpoint, True
             if accept:
                 await accept()
             course.committing = True
@@ -167,7 +175,8 @@ class Pipeline:
         if getattr(failure, "kind", None) not in UNTOUCHED:
             self.changes.save(change)
             try:
-                change = await self._rolled_back(change, course, failure)
+                async with self.others.kept():
+                    change = await self._rolled_back(change, course, failure)
             except Unavailable as error:
                 raise with_more(failure, f"{UNANSWERED} ({error.cause})") from error
         of_trial = change.what is What.TRIAL

@@ -10,20 +10,21 @@ from typing import TypeVar
 import structlog
 
 from nodenet.core.change import record
-from nodenet.core.change.record import STATE
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.ports import Files, Store
 
 log = structlog.get_logger()
 
+STATE = record.STATE
 CHANGE = record.PATH
 """The change of the network that is open, and the network before it; `core.change`."""
 INTENT = record.RESULT[record.What.NODE_FILE]
 """How the last apply of a node file has ended."""
 BRIDGE_INTENT = record.RESULT[record.What.BRIDGE]
 BRIDGE = STATE / "bridge.json"
-GOOD = STATE / "good.json"
+OFPORTS = STATE / "ofports.json"
+"""Which OpenFlow port number each link below a bridge keeps; `core.open_vswitch.ofports`."""
 NEW_FILE = STATE / "trial.json"
 """How often a new node file was booted with; `core.apply.new_file`."""
 PRIVATE = 0o600

@@ -137,6 +137,8 @@ class Undo:
         return None
 
     def _log_once(self, change: Change) -> None:
+        if change.what is What.GOING_BACK:
+            return  # it was logged when it began
         if self._logged is None or self._logged.apply.started != change.apply.started:
             self._logged = change
             text = f"The {_words(change)} was interrupted; the network from before it comes back first"

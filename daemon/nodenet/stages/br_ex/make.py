@@ -61,7 +61,7 @@ class BridgeMaker:
         self._records = Records(edges.files)
         self._pipeline = pipeline
         self._checks = DuplicateChecks(edges.files, edges.sysctls, edges.dns)
-        self._profiles = BridgeProfiles(edges.profiles, edges.manager)
+        self._profiles = BridgeProfiles(edges.profiles, edges.manager, pipeline.others)
         self._leases = StaticLeases(edges.clock, pipeline.boot_id, edges.profiles, self._profiles, edges.verifier)
 
     @property

@@ -30,7 +30,7 @@ class BridgeWiring:
         self.verifier = verifier or Verifier(edges.kernel, edges.profiles, edges.neighbours)
         self.pipeline = Pipeline(
             edges,
-            float(settings.apply_timeout),
+            settings,
             BRIDGE_INTENT,
             StageName.CONFIGURE_OVS.value,
         )
@@ -51,7 +51,9 @@ class BridgeWiring:
         )
         self.remover = BridgeRemover(self.keeper, self.verifier, self.maker, self.repairer)
         vips = (*settings.api_vips, *settings.ingress_vips)
-        self.gatherer = Gatherer(edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.files, vips)
+        self.gatherer = Gatherer(
+            edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.standing, edges.files, vips
+        )
 
     def stage(self) -> ConfigureOvsStage:
         """Return the stage."""

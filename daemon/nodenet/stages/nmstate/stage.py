@@ -33,7 +33,8 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
-from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile, Search
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.trial.trial import not_applied
 from nodenet.ports import Transaction
@@ -45,13 +46,16 @@ from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
 
 log = structlog.get_logger()
@@ -71,6 +75,9 @@ class NmstateStage:
         probes: Probes,
         quarantine: Quarantine,
         missing: MissingLinks,
+        going_back: GoingBack,
+        recorder: Recorder,
+        taken: Taken,
         directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
@@ -82,6 +89,9 @@ class NmstateStage:
         self._probes = probes
         self._quarantine = quarantine
         self._missing = missing
+        self._going_back = going_back
+        self._recorder = recorder
+        self._taken = taken
         self._directory = directory
         self._in_force = InForce(edges.store, pipeline, directory)
         self._tries = Tries()
@@ -98,7 +108,7 @@ class NmstateStage:
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found)
-            file = self._node_files.read(found.found)
+            file = self._node_files.read(found.found, facts.hostname)
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
             if wish.empty:
@@ -106,17 +116,23 @@ class NmstateStage:
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: nothing to apply")
             self._tell_found(file)
-            run = request.run if request.retry_refused else None
-            file, problem = self._quarantine.choose(file, facts.hostname, run=run)
-            if file.digest != facts.digest:
-                wish = await self._node_files.wanted(file, found)
-            cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
-            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
-            return beside(await self._settled(job), problem)
+            return await self._chosen(file, wish, found, facts, request)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return self._ended(facts, error)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
+
+    async def _chosen(self, own: NodeFile, wish: Desired, found: Search, facts: Facts, request: Request) -> Outcome:
+        """Settle *own*, or the last known good file in its place, behind the network of that one. Raises."""
+        run = request.run if request.retry_refused else None
+        file, problem = self._quarantine.choose(own, facts.hostname, run=run)
+        if file.digest != own.digest:
+            if waiting := await self._going_back.first(wish, facts.hostname):
+                return replace(waiting, facts=self._in_force.before(facts))
+            wish = await self._node_files.wanted(file, found)
+        cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
+        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
+        return beside(await self._settled(job), problem)
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
         """Return the outcome of a pass that *error* has ended."""
@@ -187,17 +203,20 @@ class NmstateStage:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
         if job.early and left and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
-        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=job.retry_refused)
+        retry = job.retry_refused or self._taken.waits(file.digest)
+        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
             case Plan.KEEP:
                 self._in_force.mark(file)
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 reason = f"{file.name} is applied already and the state matches it"
                 return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
                 self._pipeline.save(self._good(job))
                 self._in_force_now(job)
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 said = f"{file.name} asks for what is there already; nothing was applied"
                 return Done(said, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
@@ -228,6 +247,8 @@ class NmstateStage:
             raise
         probing.ended()
         self._in_force_now(job)
+        story = job.story(probes=probing.answering)
+        await self._recorder.committed(job.file, job.wish, story, transaction)
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
         return Done(detail, job.applied, Message.NETWORK_APPLIED)
 
@@ -255,17 +276,18 @@ class NmstateStage:
             return self._until_started(job)
         number = self._tries.another(digest, failure, began=job.began, now=self._pipeline.now())
         if number is None:
-            return self._refused(job, failure)
+            return await self._refused(job, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
         return Waiting(reason, seconds=delay(number), facts=self._in_force.before(job.facts))
 
-    def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
+    async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-        refused = self._refusal.of(job, failure)
+        refused = await self._taken.again(job.file.digest, failure, self._refusal.of(job, failure))
         self._tries.over(job.file.digest)
+        self._recorder.refused(job.file, job.story(cause=failure.cause))
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
         return instead or refused
 

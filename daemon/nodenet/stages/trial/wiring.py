@@ -14,4 +14,4 @@ from nodenet.stages.trial.run import TrialRun
 def trial_of(edges: StageEdges, settings: Settings) -> TrialRun:
     """Return what tries node files, for *settings*."""
     node_files = NodeFiles(edges.files, edges.nmstate, PurePath(settings.node_file_dir))
-    return TrialRun(edges, settings, Pipeline(edges, float(settings.apply_timeout)), node_files)
+    return TrialRun(edges, settings, Pipeline(edges, settings), node_files)
