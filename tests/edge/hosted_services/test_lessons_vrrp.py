@@ -122,7 +122,8 @@ def members(
         for member in made[1:]:
             member.start()
         time.sleep(1.5)  # longer than three intervals
-        assert [member.holds() for member in made] == [True] + [False] * (count - 1)
+        for vip in vips:
+            assert [member.holds(vip) for member in made] == [True] + [False] * (count - 1), vip
         yield lan, made
 
 
@@ -295,6 +296,7 @@ def test_on_openstack_both_families_move_together(tmp_path: Path, platform: str)
         until(lambda: other.holds(VIP6), "the VIP of IPv6 to move")
         if platform == "openstack":
             until(lambda: other.holds(VIP) and not holder.holds(VIP), "the VIP of IPv4 to follow")
+            assert not holder.holds(VIP6)
         else:
             time.sleep(1)
             assert holder.holds(VIP), "elsewhere each family is judged for itself"

@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeVar
 
-from nodenet.core.settings.hosted import Enabled, HostedMode, RoleSetting
+from nodenet.core.settings.hosted import ClusterDnsTrust, Enabled, HostedMode, RoleSetting
 from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
 from nodenet.core.settings.toml_text import shown
@@ -257,6 +257,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.api_port": partial(_whole, 1, 65535, "a port"),
     "hosted.lb_port": partial(_whole, 1, 65535, "a port"),
     "hosted.ca_file": _ca_file,
+    "hosted.cluster_dns": lambda value: ClusterDnsTrust(_one_of(tuple(ClusterDnsTrust), value)),
     "kubernetes.kubeconfig": lambda value: _path(value) if value else _text(value),
     "kubernetes.node_name": _node_name,
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
