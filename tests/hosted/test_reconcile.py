@@ -438,3 +438,20 @@ async def test_reloads_come_with_pauses_when_peers_go_on_changing_and_the_last_o
     await asyncio.sleep(RELOAD_SECONDS)
     assert await bench.look() == [("reload", KEEPALIVED), ("reload", HAPROXY)]
     assert await bench.look() == []
+
+
+async def test_keepalived_is_guarded_for_as_long_as_it_is_wanted() -> None:
+    bench = Bench(state())
+    bench.guard.broken = Unavailable("nft does not start")
+    await bench.look()
+    assert any("Any host can send VRRP" in text for text in bench.state.failures.values()), "and keepalived starts"
+    bench.guard.broken = None
+    await bench.look()
+    assert "192.0.2.11" in bench.guard.text
+    bench.guard.there = False  # a restart of nftables.service
+    await asyncio.sleep(TABLE_SECONDS)
+    await bench.look()
+    assert bench.guard.there
+    bench.state.take(Known(inputs("user-managed-lb")))
+    await bench.look()
+    assert not bench.guard.there

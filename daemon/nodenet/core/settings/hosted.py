@@ -60,6 +60,8 @@ class HostedSettings:
     """The CA by which API servers are verified; empty: that of the kubeconfig."""
 
     cluster_dns: ClusterDnsTrust = ClusterDnsTrust.SERVICE
+    ingress_health: str = "http://127.0.0.1:1936/healthz/ready"
+    """Where the ingress controller of this node says that it serves; the default is that of OpenShift's router."""
 
     @property
     def contradiction(self) -> str | None:
