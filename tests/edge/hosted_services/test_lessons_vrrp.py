@@ -233,7 +233,7 @@ def test_a_keepalived_that_is_killed_leaves_no_vip_behind(tmp_path: Path, which:
         assert holder.program is not None
         holder.program.wait(5)  # it ends with its child, so that systemd runs ExecStopPost
         assert holder.holds() or which == "child"
-        (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStopPost="))
+        line, _guard = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStopPost="))
         words = line.partition("=-")[2].replace("/run/nodenet/hosted", str(holder.directory)).split()
         subprocess.run([*holder.space._prefix, *words], check=True)
         assert not holder.holds()
@@ -244,7 +244,7 @@ def test_a_vip_of_an_earlier_life_goes_before_keepalived_starts(tmp_path: Path) 
     """Also with the prefix of a subnet, and on another link (machine-config-operator#2511, #3445)."""
     with members(tmp_path) as (_, (_holder, other)):
         other.space.ip("link add old type bridge", f"address add {VIP}/24 dev old")
-        (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStartPre="))
+        line, _guard = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStartPre="))
         words = line.partition("=-")[2].replace("/run/nodenet/hosted", str(other.directory)).split()
         subprocess.run([*other.space._prefix, *words], check=True)
         assert f"'{VIP}'" not in str(other.space.ip_json("address show"))
