@@ -20,7 +20,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "report": ("node_file",),
     "day_one": ("hostname", "node_file", "node_ip", "settings"),
     "open_vswitch": ("network_manager",),
-    "apply": ("network_manager", "nmstate", "node_file"),
+    "apply": ("kernel", "network_manager", "nmstate", "node_file"),
     "trial": ("network_manager", "nmstate", "node_file"),
     "node_ip": ("kernel", "settings"),
     "br_ex": ("json", "network_manager", "nmstate", "open_vswitch", "settings"),

@@ -15,7 +15,6 @@ from structlog.testing import capture_logs
 from br_ex_rig import MAC, NODE_IP, Rig, interrupted
 from fakes import BOOT_ID, FakeKernel, FakeProfiles
 from nodenet.core.apply import intent
-from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
@@ -31,6 +30,7 @@ from nodenet.core.network_manager.availability import PAUSES, ManagerState, Serv
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
+from nodenet.stages.apply.network_manager import START_SECONDS
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
 from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, PATIENCE_SECONDS, RecoverFirst

@@ -247,7 +247,8 @@ class Probes:
         # A gateway may have answered over an address that the node does not keep.
         old |= {each: last.answers[each] for each in asked if each in last.answers and each.kind is not Kind.GATEWAY}
         due = [each for each in asked if old.get(each, Answer.NO) not in (Answer.YES, Answer.NOT_ASKED)]
-        answers = old | await self._ask(due, ROUND_SECONDS)
+        given = old | await self._ask(due, ROUND_SECONDS)
+        answers = {each: given[each] for each in asked}
         matter = before.look.way_out or before.look.interrupted
         leases = await self._leases(before.wish) if matter else {}
         own = {link: {each.address for each in snapshot.addresses if each.link == link} for link in leases}

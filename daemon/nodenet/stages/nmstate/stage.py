@@ -17,6 +17,7 @@ import structlog
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Phase, Plan
 from nodenet.core.apply.retry import TRIES, delay
+from nodenet.core.apply.unsettled import reason
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
@@ -29,7 +30,6 @@ from nodenet.core.errors import (
     Unavailable,
 )
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.find import NodeFile
@@ -40,7 +40,6 @@ from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.missing_links import MissingLinks
@@ -48,12 +47,15 @@ from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.owed import Owed
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
+from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
 from nodenet.stages.nmstate.way_back import WayBack
 
 log = structlog.get_logger()
 
+SETTLING_SECONDS = 1.0
+"""How often it is looked whether NetworkManager has activated the links of the file."""
 UNAVAILABLE_SECONDS = 5.0
 """When something that does not answer is asked again without an event."""
 
@@ -66,7 +68,7 @@ class NmstateStage:
         files: Files,
         nmstate: Nmstate,
         pipeline: Pipeline,
-        early: EarlyStart,
+        settling: Settling,
         probes: Probes,
         quarantine: Quarantine,
         way_back: WayBack,
@@ -78,7 +80,7 @@ class NmstateStage:
         self._node_files = NodeFiles(files, nmstate, directory)
         self._nmstate = nmstate
         self._pipeline = pipeline
-        self._early = early
+        self._settling = settling
         self._probes = probes
         self._quarantine = quarantine
         self._way_back = way_back
@@ -163,12 +165,9 @@ class NmstateStage:
             return await self._refusal.back_first(job, self._refusal.of(job, used_up))
         if waiting := await self._way_back.restored() or self._missing.still(job):
             return replace(waiting, facts=self._in_force.before(job.facts))
-        applied = self._in_force.is_only_compared(job.file)
-        job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
-        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
-            # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
-            seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
-            return replace(waiting, seconds=seconds, facts=self._in_force.before(job.facts))
+        job = replace(job, unsettled=await self._settling.links(job.wish))
+        if waiting := await self._obstacle(job):
+            return replace(waiting, facts=self._in_force.before(job.facts))
         try:
             known = self._in_force.knows(job.file)
             last = self._pipeline.record
@@ -199,8 +198,8 @@ class NmstateStage:
         self, job: Job, transaction: Transaction, probing: Probing, left: Mapping[str, Any]
     ) -> Outcome:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
-        if job.early and left and self._in_force.knows(file):
-            return self._until_started(job)  # what it gave a link may be on its way still
+        if job.unsettled and left and self._in_force.knows(file):
+            return self._until_settled(job)  # what it gave a link may be on its way still
         retry = job.retry_refused or self._taken.waits(file.digest)
         plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
@@ -253,15 +252,10 @@ class NmstateStage:
         """Wait for a link that is missing; try again what may pass, a bounded number of times."""
         if waiting := await self._missing.awaited(job, failure):
             return replace(waiting, facts=self._in_force.before(job.facts))
-        failure = without_secrets(failure, job.wish.secrets)
+        failure = without_secrets(self._missing.explained(job, failure), job.wish.secrets)
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
-        if job.early:
-            if self._early.failed(digest):
-                text = f"{name} could not be applied while NetworkManager was starting: {failure.cause}"
-                log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
-            return self._until_started(job)
         number = self._tries.another(digest, failure, began=job.began, now=self._pipeline.now())
         if number is None:
             return await self._refused(job, failure)
@@ -276,7 +270,7 @@ class NmstateStage:
         Raises *error* where that is the cause itself.
         """
         failure = error.__cause__
-        if job.early or not isinstance(failure, NmstateFailure):
+        if not isinstance(failure, NmstateFailure):
             raise error
         self._tries.over(job.file.digest)
         return await self._refused(job, without_secrets(failure, job.wish.secrets))
@@ -296,6 +290,11 @@ class NmstateStage:
             f"the last known good file: {job.file.name} {why}", seconds=0.0, facts=self._in_force.before(job.facts)
         )
 
-    def _until_started(self, job: Job) -> Waiting:
-        seconds = self._early.pause(UNAVAILABLE_SECONDS)
-        return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._in_force.before(job.facts))
+    async def _obstacle(self, job: Job) -> Waiting | None:
+        """Return what must be waited for before the file is applied or compared. Raises Unavailable, RollbackFailed."""
+        if job.unsettled and not self._in_force.is_only_compared(job.file):
+            return self._until_settled(job)
+        return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
+
+    def _until_settled(self, job: Job) -> Waiting:
+        return Waiting(reason(job.unsettled), MANAGER, SETTLING_SECONDS, self._in_force.before(job.facts))

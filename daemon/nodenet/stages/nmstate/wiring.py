@@ -8,9 +8,9 @@ from nodenet.core.settings.model import Settings
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.probes import Probes
-from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.way_back import WayBack
@@ -19,12 +19,12 @@ from nodenet.stages.nmstate.way_back import WayBack
 def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     """Return the stage for *settings*."""
     pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
-    early = EarlyStart(edges.manager, edges.profiles, edges.clock)
+    settling = Settling(edges.manager, edges.profiles, edges.kernel, edges.clock)
     probes = Probes.of(edges, settings)
     quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)
     way_back = WayBack.of(edges, pipeline)
-    missing = MissingLinks(edges.kernel, edges.systemd, edges.clock)
+    missing = MissingLinks(edges.kernel, edges.files, edges.systemd, edges.clock)
     taken = Taken(edges.systemd)
     directory = PurePath(settings.node_file_dir)
-    parts = (pipeline, early, probes, quarantine, way_back, missing, taken)
+    parts = (pipeline, settling, probes, quarantine, way_back, missing, taken)
     return NmstateStage(edges.files, edges.nmstate, *parts, directory)

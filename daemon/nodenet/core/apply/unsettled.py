@@ -1,0 +1,35 @@
+"""Which links of a node file does NetworkManager still activate, at its start?
+
+Only these are waited for, never the end of that start: where no DHCP server answers on any link, that takes minutes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from nodenet.core.network_manager.objects import IDLE, Inventory
+from nodenet.core.node_file.links import Links
+
+GRACE_SECONDS = 3.0
+"""How long NetworkManager may take to find its links, and to begin with what it activates."""
+SETTLE_SECONDS = 60.0
+"""How long a link is waited for: a DHCP client may have no time-out, as that of libnmstate's profiles."""
+
+
+def unsettled(links: Links, found: Inventory, present: Collection[str], seconds: float) -> frozenset[str]:
+    """Return the *links* that are unsettled, *seconds* after NetworkManager's start; *present* are those of the kernel.
+
+    A profile that NetworkManager has made by itself may go on to ask for a lease that the file does not want: the file
+    replaces the profile.
+    """
+    if seconds >= SETTLE_SECONDS:
+        return frozenset()
+    ours = {*links.existing.intersection(present), *links.made.intersection(found.states)}
+    if seconds >= GRACE_SECONDS:
+        ours -= {link for link, state in found.states.items() if state.startswith(IDLE)} | (ours - found.states.keys())
+    return frozenset(ours - found.settled - (found.automatic - links.leased))
+
+
+def reason(links: Collection[str]) -> str:
+    """Return what is waited for, in words."""
+    return f"NetworkManager, which still activates {', '.join(sorted(links))}"
