@@ -130,6 +130,8 @@ class Addressing:
 
         With other IPv4 settings its lease is given up and asked for again, and its address stays for 15 s.
         """
+        if profile.setting("ipv4", "method", "disabled") != "auto":
+            device.lease = device.gateway = None
         self.configure(device, profile)
         if before.settings.get("ipv4") == profile.settings.get("ipv4"):
             return

@@ -45,7 +45,8 @@ def test_links_that_are_waited_for(links: Links, inventory: Inventory, waited: s
 
 
 def test_network_manager_may_take_a_moment_to_begin() -> None:
-    for inventory in (found(), found(idle="eth0")):
+    """And a DHCP server to answer: without a gateway before the apply a file could not be judged."""
+    for inventory in (found(), found(idle="eth0"), found(automatic="eth0")):
         assert unsettled(NIC, inventory, PRESENT, GRACE_SECONDS - 1) == {"eth0"}
     assert unsettled(NIC, found(settled="eth0"), PRESENT, 0.0) == frozenset()
 

@@ -148,7 +148,7 @@ async def test_a_confirmed_file_is_installed_and_good() -> None:
     assert (record.phase, record.digest, record.in_force) == (Phase.GOOD, DIGEST, DIGEST)
     good = last_good.parse(content[str(GOOD)], "worker-0")
     assert (good.name, good.digest) == ("worker-0.yml", DIGEST)
-    assert b'"ready": true' in content[str(NEW_FILE)]
+    assert f'"ready": "{BOOT_ID}"'.encode() in content[str(NEW_FILE)]
     assert not {PATH, str(TRIAL)} & content.keys()
     writes = rig.files.writes
     assert writes.index(str(TRIAL)) < writes.index(str(INTENT)) < writes.index(OWN)

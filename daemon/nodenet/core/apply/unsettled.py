@@ -11,7 +11,8 @@ from nodenet.core.network_manager.objects import IDLE, Inventory
 from nodenet.core.node_file.links import Links
 
 GRACE_SECONDS = 3.0
-"""How long NetworkManager may take to find its links, and to begin with what it activates."""
+"""How long NetworkManager may take to find its links, and a DHCP server to answer: what works before the apply is what
+the probes compare with."""
 SETTLE_SECONDS = 60.0
 """How long a link is waited for: a DHCP client may have no time-out, as that of libnmstate's profiles."""
 
@@ -24,10 +25,11 @@ def unsettled(links: Links, found: Inventory, present: Collection[str], seconds:
     """
     if seconds >= SETTLE_SECONDS:
         return frozenset()
-    ours = {*links.existing.intersection(present), *links.made.intersection(found.states)}
-    if seconds >= GRACE_SECONDS:
-        ours -= {link for link, state in found.states.items() if state.startswith(IDLE)} | (ours - found.states.keys())
-    return frozenset(ours - found.settled - (found.automatic - links.leased))
+    ours = {*links.existing.intersection(present), *links.made.intersection(found.states)} - found.settled
+    if seconds < GRACE_SECONDS:
+        return frozenset(ours)
+    idle = {link for link, state in found.states.items() if state.startswith(IDLE)}
+    return frozenset(ours & found.states.keys()) - idle - (found.automatic - links.leased)
 
 
 def reason(links: Collection[str]) -> str:

@@ -267,7 +267,7 @@ class TrialRun:
             self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
             records = Records(self._edges.files)
-            records.save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
+            records.save(NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id)))
             records.save(GOOD, last_good.render(good))
         log.info(
             f"The trial of {job.file.name} is confirmed; it is installed as {job.target}",
