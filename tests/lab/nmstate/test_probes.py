@@ -37,7 +37,8 @@ WRONG = {
     "mtu": (
         DHCP % 9000,
         (
-            "10.88.0.1 of `probe_targets` answers small packets, but none as large as the MTU, "
+            "the gateway 10.88.0.1 answers small packets, but none as large as the MTU of eth0; 10.88.0.1 of "
+            "`probe_targets` answers small packets, but none as large as the MTU, "
             "and it answered large ones before the apply"
         ),
     ),

@@ -160,7 +160,7 @@ class Probes:
     async def _at_present(self, wish: Desired) -> Before:
         snapshot = self.edges.kernel.snapshot()
         wish = on_host(wish, snapshot.links)
-        asked = questions(snapshot, self._servers(snapshot), self.scope)
+        asked = questions(snapshot, self._servers(snapshot), self.scope, large=wish.demands.mtu)
         own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
         unique = tuple(new_addresses(snapshot, wish.addresses))
         duplicates = Duplicates(self._ask, self.edges.neighbours, unique, own)
@@ -242,7 +242,7 @@ class Probes:
 
     async def _round(self, before: Before, last: Look, snapshot: Snapshot, seconds: float) -> Look:
         """Ask what is new or could fail, and return all that is known now, *seconds* after the apply."""
-        asked = questions(snapshot, self._servers(snapshot), self.scope)
+        asked = questions(snapshot, self._servers(snapshot), self.scope, large=before.wish.demands.mtu)
         old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before.look)}
         # A gateway may have answered over an address that the node does not keep.
         old |= {each: last.answers[each] for each in asked if each in last.answers and each.kind is not Kind.GATEWAY}
