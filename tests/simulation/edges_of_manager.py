@@ -105,13 +105,8 @@ class Profiles(Manager):
             devices.append(Device(device.link, device.kind, mac, mac, known, *leases))
             states[device.link] = WORDS.get(device.state, "failed")
         settled = frozenset(one.link for one in order if one.state in (100, 120))
-        automatic = frozenset(
-            one.link
-            for one in order
-            if one.state in (40, 70) and (known := memory.profiles.get(one.profile or "")) and not known.on_disk
-        )
         found = tuple(memory.profiles.values()) if profiles else ()
-        return Inventory(tuple(devices), found, states, self.world.manager.has_ovs, False, settled, automatic)
+        return Inventory(tuple(devices), found, states, self.world.manager.has_ovs, False, settled)
 
     async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
         await self._ask("profiles.leases", 0.01)

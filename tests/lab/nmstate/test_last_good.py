@@ -10,7 +10,7 @@ import pytest
 from deaf import CAUSE, DEAF, SETTINGS, wait_deaf
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
-from nmstate.test_leases import OTHER_CLIENT, PLAIN
+from nmstate.test_leases import OTHER_CLIENT
 from nodenet.core.apply import last_good, new_file
 from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
@@ -62,7 +62,7 @@ def test_a_file_that_leaves_the_node_dark_after_ready_is_taken_back(product_node
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=("--dhcp-host=id:01:02:03:04:05:06:07,ignore",)))
     settings = {key: text.replace("good_after = 1", "good_after = 60") for key, text in SETTINGS.items()}
     node = product_node(files={node_file("worker-0.yml"): OTHER_CLIENT, **settings}, flavour=Flavour.OPENSHIFT)
-    good = LastGood("worker-0.yml", PLAIN, sha256(PLAIN.encode()).hexdigest(), "worker-0", 1.0)
+    good = LastGood("worker-0.yml", STATIC, sha256(STATIC.encode()).hexdigest(), "worker-0", 1.0)
     node.write("/var/lib/nodenet/good.json", last_good.render(good), 0o600)
     node.boot()
     assert settle(node)["ready"]
@@ -76,7 +76,7 @@ def test_a_file_that_leaves_the_node_dark_after_ready_is_taken_back(product_node
     node.boot()
     document = settle(node)
     assert (document["health"], document["ready"]) == ("degraded", True)
-    assert document["last_error"]["cause"] == CAUSE
+    assert (document["last_error"]["cause"], document["node_ips"]) == (CAUSE, ["10.88.0.50"])
     nothing_left(node)
 
 

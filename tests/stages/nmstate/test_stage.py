@@ -546,7 +546,7 @@ async def test_while_a_file_is_tried_again_its_name_the_try_and_the_last_error_a
 
 
 STATIC = b"interfaces:\n- name: eth0\n  type: ethernet\n  ipv4: {dhcp: false, enabled: true}\n"
-ASKS = Inventory(states={"eth0": "getting its IP configuration"}, automatic=frozenset({"eth0"}))
+ASKS = Inventory(states={"eth0": "getting its IP configuration"})
 
 
 ACTIVATES = "NetworkManager, which still activates eth0"
@@ -594,27 +594,22 @@ async def test_an_early_file_looks_for_open_vswitch_and_for_other_checkpoints_as
     assert outcome.seconds == 2.0
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [(STATIC.replace(b"false", b"true"), ASKS), (STATIC, replace(ASKS, automatic=frozenset()))],
-    ids=["the lease is wanted", "a profile of an administrator"],
-)
-async def test_what_is_on_its_way_is_waited_for(text: bytes, found: Inventory) -> None:
-    """Nothing is applied, and libnmstate is not asked."""
-    rig = starting(text, found)
+async def test_a_lease_that_the_file_wants_is_waited_for() -> None:
+    """Nothing is applied, and libnmstate is not asked; no link is waited for without end."""
+    rig = starting(STATIC.replace(b"false", b"true"))
     outcome = await attempt_later(rig)
     assert isinstance(outcome, Waiting)
     assert (outcome.reason, outcome.seconds) == (ACTIVATES, 1.0)
     assert rig.nmstate.applied == []
     rig.clock.now += SETTLE_SECONDS
-    assert isinstance(await rig.attempt(), Done), "no link is waited for without end"
+    assert isinstance(await rig.attempt(), Done)
 
 
 async def test_a_file_in_force_is_kept_while_another_link_waits_for_a_lease() -> None:
     """Where the state differs, what the file gave to a link may be on its way: the link is waited for."""
     rig = Rig(files=FakeFiles({FILE: STATIC}))
     assert isinstance(await rig.attempt(), Done)
-    rig.manager.status, rig.profiles.found = ManagerState.STARTING, replace(ASKS, automatic=frozenset())
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, ASKS
     assert isinstance(await attempt_later(rig), Skipped)
     rig.nmstate.left = {"interfaces": [{"name": "eth0"}]}
     waiting = await rig.attempt()
@@ -629,7 +624,7 @@ async def test_a_lease_that_a_file_in_force_asks_for_is_not_waited_for() -> None
     """Its profile asks without end: NetworkManager never ends its start where no server answers on one of the links."""
     rig = Rig(files=FakeFiles({FILE: STATIC.replace(b"false", b"true")}))
     assert isinstance(await rig.attempt(), Done)
-    rig.manager.status, rig.profiles.found = ManagerState.STARTING, replace(ASKS, automatic=frozenset())
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, ASKS
     assert isinstance(await attempt_later(rig), Skipped)
     assert len(rig.nmstate.applied) == 1
 
@@ -639,7 +634,7 @@ async def test_a_file_whose_apply_was_interrupted_waits_for_its_links() -> None:
     rig = Rig(files=FakeFiles({FILE: STATIC.replace(b"false", b"true")}))
     await rig.attempt()
     rig.remember(replace(rig.record, phase=Phase.APPLYING))
-    rig.manager.status, rig.profiles.found = ManagerState.STARTING, replace(ASKS, automatic=frozenset())
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, ASKS
     assert isinstance(await attempt_later(rig), Waiting)
     assert len(rig.nmstate.applied) == 1
 

@@ -17,11 +17,14 @@ SETTLE_SECONDS = 60.0
 """How long a link is waited for: a DHCP client may have no time-out, as that of libnmstate's profiles."""
 
 
-def unsettled(links: Links, found: Inventory, present: Collection[str], seconds: float) -> frozenset[str]:
+def unsettled(
+    links: Links, found: Inventory, present: Collection[str], seconds: float, *, in_force: bool = False
+) -> frozenset[str]:
     """Return the *links* that are unsettled, *seconds* after NetworkManager's start; *present* are those of the kernel.
 
-    A profile that NetworkManager has made by itself may go on to ask for a lease that the file does not want: the file
-    replaces the profile.
+    *in_force*: the file is only compared with the network, and what it gave to a link may be on its way.
+
+    Where the file wants no lease, what a profile asks for is not waited for: the file replaces the profile.
     """
     if seconds >= SETTLE_SECONDS:
         return frozenset()
@@ -29,7 +32,7 @@ def unsettled(links: Links, found: Inventory, present: Collection[str], seconds:
     if seconds < GRACE_SECONDS:
         return frozenset(ours)
     idle = {link for link, state in found.states.items() if state.startswith(IDLE)}
-    return frozenset(ours & found.states.keys()) - idle - (found.automatic - links.leased)
+    return frozenset(ours & found.states.keys() & (ours if in_force else links.leased)) - idle
 
 
 def reason(links: Collection[str]) -> str:

@@ -21,13 +21,16 @@ class Settling:
         self._clock = clock
         self._starting = NEVER
 
-    async def links(self, wish: Desired) -> frozenset[str]:
-        """Return the links of *wish* that NetworkManager still activates at its start. Raises Unavailable."""
+    async def links(self, wish: Desired, *, in_force: bool) -> frozenset[str]:
+        """Return the links of *wish* that NetworkManager still activates at its start. Raises Unavailable.
+
+        *in_force*: as in `unsettled`.
+        """
         if await self._manager.state() is not ManagerState.STARTING:
             self._starting = NEVER
             return frozenset()
         now = self._clock.boottime()
         self._starting = self._starting.holds(now)
-        found, present = await self._profiles.inventory(), self._kernel.snapshot().links
+        found, present = await self._profiles.inventory(profiles=False), self._kernel.snapshot().links
         links, names = on_host(wish, present).links, {link.name for link in present}
-        return unsettled(links, found, names, self._starting.lasted(now))
+        return unsettled(links, found, names, self._starting.lasted(now), in_force=in_force)

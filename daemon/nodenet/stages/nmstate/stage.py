@@ -165,8 +165,9 @@ class NmstateStage:
             return await self._refusal.back_first(job, self._refusal.of(job, used_up))
         if waiting := await self._way_back.restored() or self._missing.still(job):
             return replace(waiting, facts=self._in_force.before(job.facts))
-        job = replace(job, unsettled=await self._settling.links(job.wish))
-        if waiting := await self._obstacle(job):
+        compared = self._in_force.is_only_compared(job.file)
+        job = replace(job, unsettled=await self._settling.links(job.wish, in_force=compared))
+        if waiting := await self._obstacle(job, compared=compared):
             return replace(waiting, facts=self._in_force.before(job.facts))
         try:
             known = self._in_force.knows(job.file)
@@ -290,9 +291,9 @@ class NmstateStage:
             f"the last known good file: {job.file.name} {why}", seconds=0.0, facts=self._in_force.before(job.facts)
         )
 
-    async def _obstacle(self, job: Job) -> Waiting | None:
+    async def _obstacle(self, job: Job, *, compared: bool) -> Waiting | None:
         """Return what must be waited for before the file is applied or compared. Raises Unavailable, RollbackFailed."""
-        if job.unsettled and not self._in_force.is_only_compared(job.file):
+        if job.unsettled and not compared:
             return self._until_settled(job)
         return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
 
