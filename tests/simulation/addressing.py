@@ -154,6 +154,7 @@ class Addressing:
     def flush(self, device: Device) -> None:
         """Take away what a profile has given the link of *device*."""
         if device.kind != "ovs-bridge":
+            self._world.kernel.strip(device.link)
             self._world.kernel.flush(device.link, "nm")
             self._world.kernel.take(device.link, link_local(device.link))
 

@@ -47,6 +47,9 @@ class Manager(Edge):
             return ManagerState.SILENT if self.world.manager.running else ManagerState.ABSENT
         return ManagerState.STARTING if self.world.manager.memory.startup else ManagerState.READY
 
+    def is_away(self) -> bool:
+        return self.world.bus_up and not self.world.bus_stalled and not self.world.manager.running
+
     async def owner(self) -> str:
         await self.bus("manager.owner")
         if not self.world.manager.running:
@@ -105,8 +108,16 @@ class Profiles(Manager):
             devices.append(Device(device.link, device.kind, mac, mac, known, *leases))
             states[device.link] = WORDS.get(device.state, "failed")
         settled = frozenset(one.link for one in order if one.state in (100, 120))
+        activating = frozenset(one.link for one in order if one.state in (40, 70))
+        automatic = frozenset(
+            one.link
+            for one in order
+            if one.link in activating and (known := memory.profiles.get(one.profile or "")) and not known.on_disk
+        )
         found = tuple(memory.profiles.values()) if profiles else ()
-        return Inventory(tuple(devices), found, states, self.world.manager.has_ovs, False, settled)
+        return Inventory(
+            tuple(devices), found, states, self.world.manager.has_ovs, False, settled, automatic, activating
+        )
 
     async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
         await self._ask("profiles.leases", 0.01)
@@ -183,6 +194,7 @@ class Profiles(Manager):
         device = self._device(link)
         if device.profile is None:
             raise Unavailable(f"NetworkManager does not reapply the profile of {link}: not active")
+        self.world.kernel.strip(link)
         before = self.world.kernel.held(link)
         self.world.manager.ip.configure(device, self._profile(device.profile))
         self.world.rules.addresses_taken(link, before - self.world.kernel.held(link))

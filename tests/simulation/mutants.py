@@ -153,7 +153,7 @@ async def _not_adopted(self: Any) -> Any:
     return self._published()
 
 
-def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any) -> None:
+def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any, _wanted: Any = None) -> None:
     mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
     record = LastPublished(selection.node_ips, mac, self._boot_id)
     self._records.save(last_published.SELECTION, last_published.render(record))
@@ -208,8 +208,8 @@ def _all_settings(source: Any, _bridge: str) -> dict[str, str]:
     return {name: value for name, value in own.items() if new.get(name) != value}
 
 
-def _any_name(_self: object, sources: Any, facts: Any) -> Any:
-    name = sources[-1].value
+def _any_name(self: Any, _why: object, facts: Any) -> Any:
+    name = self._host.name()
     return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN)
 
 

@@ -133,9 +133,26 @@ def test_settings_are_readable() -> None:
 
 
 @pytest.mark.parametrize(
-    ("state", "settled"), [(100, True), (120, True), (70, False), (40, False), (30, False), (20, False), (110, False)]
+    ("state", "unsaved", "settled", "automatic"),
+    [
+        (100, False, True, False),
+        (120, True, True, False),
+        (70, True, False, True),
+        (40, True, False, True),
+        (70, False, False, False),
+        (30, True, False, False),
+        (20, True, False, False),
+        (110, True, False, False),
+    ],
 )
-def test_links_whose_activation_has_ended(state: int, *, settled: bool) -> None:
+def test_links_whose_activation_has_ended_or_is_that_of_a_profile_in_memory(
+    state: int, *, unsaved: bool, settled: bool, automatic: bool
+) -> None:
     """A device that is disconnected may be activated in the next moment."""
-    found = inventory(device(2, "eth0", 1, State=state), {})
-    assert ("eth0" in found.settled) is settled
+    objects = {
+        **device(2, "eth0", 1, State=state, ActiveConnection="/active/1"),
+        "/active/1": {f"{NAME}.Connection.Active": {"Connection": "/settings/1"}},
+        "/settings/1": {f"{NAME}.Settings.Connection": {"Unsaved": unsaved}},
+    }
+    found = inventory(objects, {"/settings/1": {"connection": {"uuid": "u", "id": "Wired", "type": "802-3-ethernet"}}})
+    assert ("eth0" in found.settled, "eth0" in found.automatic) == (settled, automatic)

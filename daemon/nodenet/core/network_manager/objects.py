@@ -76,6 +76,7 @@ _STATES = {
     120: "failed",
 }
 _ENDED = (100, 120)
+_ACTIVATING = range(40, 91, 10)
 _REASONS = {
     # NMDeviceStateReason: those that an administrator of a node can meet
     4: "its configuration cannot be made ready",
@@ -106,7 +107,8 @@ class Inventory:
     """What NetworkManager has at one moment.
 
     *states*: link → its state in words. *ovs*: it can do Open vSwitch. *global_dns*: it has a DNS configuration that
-    hides the name servers of all profiles. *settled*: links whose activation has ended, well or not.
+    hides the name servers of all profiles. *settled*: links whose activation has ended, well or not; *activating*: it
+    goes on. *automatic*: those of them with a profile that NetworkManager made by itself, in memory.
     """
 
     devices: tuple[Device, ...] = ()
@@ -115,6 +117,8 @@ class Inventory:
     ovs: bool = False
     global_dns: bool = False
     settled: frozenset[str] = frozenset()
+    automatic: frozenset[str] = frozenset()
+    activating: frozenset[str] = frozenset()
 
 
 def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> Inventory:
@@ -124,6 +128,7 @@ def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> In
     devices = tuple(_device(entry, objects, profiles) for entry in entries)
     states = (_state(entry[_of("Device")]) for entry in entries)
     numbers = {device.link: entry[_of("Device")].get("State") for device, entry in zip(devices, entries, strict=True)}
+    in_memory = {device.link for device in devices if device.profile and not device.profile.on_disk}
     itself = objects.get(PATH, {}).get(NAME, {})
     return Inventory(
         devices,
@@ -132,6 +137,8 @@ def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> In
         _CAPABILITY_OVS in itself.get("Capabilities", ()),
         bool(itself.get("GlobalDnsConfiguration")),
         frozenset(link for link, state in numbers.items() if state in _ENDED),
+        frozenset(link for link, state in numbers.items() if state in _ACTIVATING and link in in_memory),
+        frozenset(link for link, state in numbers.items() if state in _ACTIVATING),
     )
 
 

@@ -31,7 +31,7 @@ _FOR_EVER = 2**31 - 1
 """A ``dhcp-timeout`` without end (nm-settings-dbus(5))."""
 _SECRET_SECTIONS = ("802-1x", "macsec")
 """Settings of wired links that ``GetSettings`` returns without the secrets in them."""
-_UNSIGNED = frozenset({"dhcp-hostname-flags", "mptcp-flags", "mtu", "route-table"})
+_UNSIGNED = frozenset({"dhcp-hostname-flags", "mptcp-flags", "mtu", "ofport-request", "route-table"})
 """Integers that are an ``u`` (nm-settings-dbus(5)); ``route-metric`` is an ``x``, most are an ``i``."""
 _LEGACY = {"address-data": "addresses", "route-data": "routes", "dns-data": "dns"}
 """What says the same as a readable property, and would say what it said before."""

@@ -49,6 +49,9 @@ from nodenet.stages.apply.duplicates import Duplicates
 
 log = structlog.get_logger()
 
+CA_FILE = "/etc/kubernetes/ca.crt"
+"""Who signed the certificates of HTTPS targets, where `hosted.ca_file` is empty."""
+
 GATEWAY_SECONDS = 3.0
 """How long a gateway may take that has had all the time to be there: it is asked three times, as one packet may be lost
 and the node may be busy with its boot."""
@@ -129,9 +132,8 @@ class Probes:
     @classmethod
     def of(cls, edges: StageEdges, settings: Settings) -> Probes:
         """Return the probes that *settings* ask for."""
-        targets = [
-            replace(each, ca_file=settings.hosted.ca_file if each.path else "") for each in settings.probe_targets
-        ]
+        authority = settings.hosted.ca_file or CA_FILE
+        targets = [replace(each, ca_file=authority if each.path else "") for each in settings.probe_targets]
         vips = frozenset(map(family_of, (*settings.api_vips, *settings.ingress_vips)))
         families = vips if settings.families == "auto" else frozenset(map(Family, settings.families))
         scope = Scope(tuple(targets), settings.route_tables, families)
