@@ -186,7 +186,9 @@ async def test_a_state_that_matches_already_is_adopted() -> None:
     assert rig.record.phase is Phase.GOOD
 
 
-@pytest.mark.parametrize("status", set(ManagerState) - {ManagerState.READY, ManagerState.STARTING})
+@pytest.mark.parametrize(
+    "status", [state for state in ManagerState if state not in (ManagerState.READY, ManagerState.STARTING)]
+)
 async def test_network_manager_is_waited_for_in_words(status: ManagerState) -> None:
     """Nothing is touched before it is there."""
     rig = Rig(manager=FakeManager(status))
