@@ -140,3 +140,21 @@ def test_an_order_for_the_apply_is_no_difference() -> None:
     assert remaining({"interfaces": [more]}, STATE) == {"interfaces": [more]}
     bare = {"name": "br-ex", "type": "ovs-bridge", "state": "up"}
     assert remaining({"interfaces": [bare]}, STATE) == {"interfaces": [bare]}
+
+
+def test_what_follows_from_a_mistyped_key_is_not_said() -> None:
+    """The typo is the one mistake; it used to stand behind what it brings about (A13)."""
+    text = """
+interfaces:
+- name: eth0
+  type: ethernet
+  ipv4: {enabled: true, dhcp: false, address: [{ip: 10.88.0.50, prefix-lenght: 24}]}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 10.99.0.1, next-hop-interface: eth0}]}
+"""
+    (found,) = judge(read("w.yml", text.encode())).findings
+    assert found.key.endswith(".prefix-lenght")
+    assert found.remedy == "Did you mean `prefix-length`?"
+    missing, *_ = judge(read("w.yml", text.replace(", prefix-lenght: 24", "").encode())).findings
+    assert missing.cause == "`prefix-length` is missing"
+    (gateway,) = judge(read("w.yml", text.replace("lenght", "length").encode())).findings
+    assert gateway.severity is Severity.WARNING
