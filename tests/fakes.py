@@ -80,7 +80,8 @@ class FakeFiles:
 
     def listing(self, directory: PurePath) -> tuple[str, ...]:
         self._refuse(directory)
-        return tuple(PurePath(path).name for path in self.content if PurePath(path).parent == directory)
+        below = [PurePath(path) for path in self.content if PurePath(path).is_relative_to(directory)]
+        return tuple(dict.fromkeys(path.relative_to(directory).parts[0] for path in below if path != directory))
 
     def read_node_file(self, directory: PurePath, name: str) -> bytes:
         return self.content[str(directory / name)]

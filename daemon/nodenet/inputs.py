@@ -104,12 +104,14 @@ class NodeInputs:
         stages[StageName.NMSTATE] = tried.stage
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
+        built_in = settings.stages[StageName.NODEIP] == "builtin"  # a unit publishes what it finds
+        degrade = settings.on_failure is OnFailure.DEGRADE or (settings.on_failure is OnFailure.AUTO and built_in)
         return StageSet(
-            new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
+            new_boot(dict(settings.stages), degrade=degrade),
             stages,
             settings.network_type,
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
-            partial(self._losses.seen, nodeip.drift, publishes=settings.stages[StageName.NODEIP] == "builtin"),
-            nodeip.confirm if settings.stages[StageName.NODEIP] == "builtin" else nodeip.confirm_of_unit,
+            partial(self._losses.seen, nodeip.drift, publishes=built_in),
+            nodeip.confirm if built_in else nodeip.confirm_of_unit,
             tried.runner if settings.stages[StageName.NMSTATE] == "builtin" else None,
         )

@@ -60,7 +60,7 @@ def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:
         rules.hold("P8", f"health ok, and the bridge is {shown['bridge']}", holds=shown["bridge"] == BRIDGE)
     if shown["bridge"]:
         uplinks = [name for name, (kind, _) in world.ovs.rows[BRIDGE].ports.items() if kind == "system"]
-        rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink])
+        rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink_of(BRIDGE)])
         links = {link for _, link in _places(run, shown)}
         rules.hold("P8", f"health ok, and the node IPs are on {links}", holds=links <= {BRIDGE})
 

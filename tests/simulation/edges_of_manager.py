@@ -107,13 +107,16 @@ class Profiles(Manager):
             devices.append(Device(device.link, device.kind, mac, mac, known, *leases))
             states[device.link] = WORDS.get(device.state, "failed")
         settled = frozenset(one.link for one in order if one.state in (100, 120))
+        activating = frozenset(one.link for one in order if one.state in (40, 70))
         automatic = frozenset(
             one.link
             for one in order
-            if one.state in (40, 70) and (known := memory.profiles.get(one.profile or "")) and not known.on_disk
+            if one.link in activating and (known := memory.profiles.get(one.profile or "")) and not known.on_disk
         )
         found = tuple(memory.profiles.values()) if profiles else ()
-        return Inventory(tuple(devices), found, states, self.world.manager.has_ovs, False, settled, automatic)
+        return Inventory(
+            tuple(devices), found, states, self.world.manager.has_ovs, False, settled, automatic, activating
+        )
 
     def _lease(self, device: SimulatedDevice) -> Lease4 | None:
         if device.lease is None:

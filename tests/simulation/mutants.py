@@ -152,7 +152,7 @@ async def _not_adopted(self: Any) -> Any:
     return self._published()
 
 
-def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any) -> None:
+def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any, _wanted: Any = None) -> None:
     mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
     record = LastPublished(selection.node_ips, mac, self._boot_id)
     self._records.save(last_published.SELECTION, last_published.render(record))

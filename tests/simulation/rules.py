@@ -10,6 +10,7 @@ P7  each failure has one cause line, and none is repeated; no error is one that 
 P8  the status is true
 P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
+P11 and P12 are about what kubelet starts with from boot to boot: `next_boot`
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
 from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
 from simulation.engine import Violation
+from simulation.next_boot import NextBoot
 from simulation.trials import Trials
 
 if TYPE_CHECKING:
@@ -98,6 +100,10 @@ class Rules:
     """Whether the last apply of a node file was committed."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
+    next_boot: NextBoot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_boot = NextBoot(self.world)
 
     def blame(self, rule: str, text: str) -> None:
         raise Violation(rule, f"{text} (at {self.world.now:.2f} s)")
@@ -196,9 +202,12 @@ class Rules:
             self.hold("P2", f"kubelet starts with {each}, which is not on the node", holds=here)
             vip = ip_address(each) in self.world.vips
             self.hold("P2", f"kubelet starts with the VIP {each}", holds=not vip)
+        self.next_boot.kubelet_started(start)
 
     def written(self, path: str, content: bytes | None) -> None:
         """A file of nodenet is about to change."""
+        if path == PUBLISHED and content:
+            self.next_boot.published(content)
         if path == PUBLISHED and self.world.systemd.kubelet_runs:
             before = self.world.disk.content.get(path)
             self.hold(
@@ -290,7 +299,7 @@ class Rules:
         selection = status.facts.selection
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
-            nic = world.kernel.links.get(world.uplink)
+            nic = world.kernel.links.get(world.uplink_of(selection.link or ""))
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""

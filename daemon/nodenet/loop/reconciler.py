@@ -256,6 +256,8 @@ class Reconciler(LoopOrders):
         """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops during it."""
         stage, stages = self._status.boot[name], self._in_force.stage_set
         facts = self._in_force.found(stage, self._status.facts)
+        if facts.file_failure != (failure := self._status.boot.file_failure):
+            facts = replace(facts, file_failure=failure)
         if facts is not self._status.facts:
             self._status = replace(self._status, facts=facts)
         reason = reason_to_skip(stage, facts, stages.network_type)

@@ -24,6 +24,8 @@ class Facts:
     """SHA-256 of the node file that the network was last made by; differs when a newer file was refused."""
     brings_bridge: bool = False
     """Whether the node file makes br-ex by itself."""
+    file_failure: str = ""
+    """Why the node file failed in this boot, if it did."""
     selection: Selection | None = None
     bridge: str | None = None
     """The bridge that carries the node IP, once it is made."""

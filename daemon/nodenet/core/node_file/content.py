@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nodenet.core.node_file.addresses import LinkAddress, static_addresses
+from nodenet.core.node_file.contradictions import contradictions
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, errors, ordered, refusal
 from nodenet.core.node_file.gateways import unreachable_gateways
@@ -95,6 +96,7 @@ def _findings(document: Block) -> Iterator[Finding]:
     mistyped_in = {each.key.rpartition(".")[0] for each in keys}
     values = [each for each in wrong_values(document) if each.key not in mistyped_in or not each.is_missing]
     yield from values
+    yield from contradictions(document)
     if not errors([*keys, *values]):
         yield from unreachable_gateways(document)
 

@@ -21,7 +21,6 @@ ENDED = PurePosixPath("/run/nodenet/intent.json")
 """How the last apply of a node file has ended, where INTENT may not say so; `stages.apply.last_record`."""
 BRIDGE_INTENT = STATE / "bridge-intent.json"
 BRIDGE = STATE / "bridge.json"
-GOOD = STATE / "good.json"
 NEW_FILE = STATE / "trial.json"
 """How often a new node file was booted with; `core.apply.new_file`."""
 TRIAL = STATE / "try.json"
