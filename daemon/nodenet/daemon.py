@@ -230,7 +230,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
         lambda: reconciler.status,
     )
     manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
-    uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
+    uplink = UplinkWatch(machine.uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
     file = machine.metrics_file
     figures: Metrics[BootStatus] = Metrics(file, program, lambda status: metrics.lines(document(status)))
     watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good, figures)

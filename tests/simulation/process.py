@@ -128,7 +128,7 @@ class Process:
         manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
         uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life), FakeRivals())
-        uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
+        uplink = UplinkWatch(uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
         watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink, known_good)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
         world.listeners = listeners = Listeners(reconciler.wake)
