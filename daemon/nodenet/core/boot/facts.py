@@ -12,8 +12,6 @@ class Facts:
     """The known facts. Each stage gets them and returns them with what it found out. Orders are in `Request`."""
 
     hostname: str | None = None
-    hostname_source: str = ""
-    """Where the name comes from, in words; empty for a static one."""
     node_file: str | None = None
     """Name of the node file, without its directory; `a.yaml and a.yml` where two claim to be it."""
     digest: str | None = None
@@ -31,6 +29,8 @@ class Facts:
     """The bridge that carries the node IP, once it is made."""
     uplink: str | None = None
     """The link below it."""
+    hostname_source: str = ""
+    """Where the name comes from, in words; empty for a static one."""
 
     @property
     def node_ip_links(self) -> tuple[str | None, ...]:
