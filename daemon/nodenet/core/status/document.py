@@ -46,6 +46,8 @@ class BootStatus:
     """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
     records: Problem | None = None
     """Why the disk does not take the records of nodenet."""
+    uplink_notes: tuple[str, ...] = ()
+    """What an administrator should know of an uplink that works."""
     trial: Trial | None = None
     """The node file that is on trial, or was last."""
 
@@ -108,7 +110,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "node_ips_missing": status.drift is not None,
         "node_ip_links": list(facts.node_ip_links),
         "link": selection.link if selection else None,
-        "notes": list(selection.notes) if selection else [],
+        "notes": [*(selection.notes if selection else ()), *status.uplink_notes],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "trial": described(status.trial),
