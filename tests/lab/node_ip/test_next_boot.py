@@ -135,7 +135,8 @@ def test_a_typo_in_the_first_file_holds_kubelet_beside_dhcp(product_node: NodeFa
     """The LAN has DHCP, and the file is static: kubelet does not start with the lease. The edit is taken by itself."""
     lan.start_dhcp(ONLY4)
     path = node_file("worker-0.yml")
-    node = product_node(files={path: STATIC.replace("prefix-length", "prefix-lenght")}, flavour=Flavour.OPENSHIFT)
+    files = {path: STATIC.replace("prefix-length", "prefix-lenght"), DROP_IN: '[stages]\nconfigure-ovs = "skip"\n'}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
     waits_for(node, "kubelet does not start with 10.88.0.", 5)
     shown = node.run("nodenetctl status", check=False).stdout
