@@ -11,6 +11,7 @@ from nodenet.core.boot.inhibit import Inhibitors
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
+from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.last_known import error
 from nodenet.core.trial.trial import Trial, described
@@ -87,6 +88,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
+        "node_ip_places": _places(selection) if selection else [],
         "node_ips_missing": status.drift is not None,
         "link": selection.link if selection else None,
         "notes": list(selection.notes) if selection else [],
@@ -171,3 +173,16 @@ def _held(stage: StageState, inhibitors: Inhibitors) -> list[dict[str, str]]:
 def next_try(stage: StageState) -> float | None:
     """Return when a stage that waits or failed is tried again at the latest; seconds of CLOCK_BOOTTIME."""
     return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
+
+
+def _places(selection: Selection) -> list[dict[str, str]]:
+    """Return for each node IP the link that has it, and who gave it where that is known."""
+    known = {item.address: item for item in selection.selected}
+    return [
+        {
+            "address": str(address),
+            "link": (known[address].link if address in known else selection.link) or "",
+            "source": known[address].source if address in known else "",
+        }
+        for address in selection.node_ips
+    ]

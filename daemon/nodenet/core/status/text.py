@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet.core.status.last_known import has_vanished, problems
+from nodenet.core.status.places import places
 from nodenet.core.trial.trial import RUNNING
 
 Document = Mapping[str, Any]
@@ -66,10 +67,9 @@ def _kubelet(document: Document, *, kubelet_runs: bool) -> str:
 
 
 def _node_ips(document: Document) -> str:
-    addresses = ", ".join(document["node_ips"]) or "none yet"
-    where = f" on {document['link']}" if document["link"] else ""
+    where = places(document) or "none yet"
     missing = " (published, but missing on this node: see the problem)" if document.get("node_ips_missing") else ""
-    return f"{addresses}{where}{missing}"
+    return f"{where}{missing}"
 
 
 def _bridge(document: Document) -> str:
