@@ -82,7 +82,8 @@ class FakeFiles:
 
     def listing(self, directory: PurePath) -> tuple[str, ...]:
         self._refuse(directory)
-        return tuple(PurePath(path).name for path in self.content if PurePath(path).parent == directory)
+        below = [PurePath(path) for path in self.content if PurePath(path).is_relative_to(directory)]
+        return tuple(dict.fromkeys(path.relative_to(directory).parts[0] for path in below if path != directory))
 
     def read_node_file(self, directory: PurePath, name: str) -> bytes:
         return self.content[str(directory / name)]
@@ -147,6 +148,9 @@ class FakeManager:
 
     async def state(self) -> ManagerState:
         return ManagerState.ABSENT if self.crashed else self.status
+
+    def is_away(self) -> bool:
+        return self.crashed
 
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         if self.crashed:
@@ -397,6 +401,24 @@ class FakeNeighbours:
 
 
 @dataclass
+class FakeRivals:
+    """Other hosts that claim addresses: *claims* is what each question hears."""
+
+    claims: dict[IPAddress, frozenset[str]] = field(default_factory=dict)
+    asked: list[tuple[tuple[IPAddress, ...], str]] = field(default_factory=list)
+    closed: int = 0
+
+    def ask(self, addresses: Iterable[IPAddress], link: str) -> None:
+        self.asked.append((tuple(addresses), link))
+
+    def heard(self) -> Mapping[IPAddress, frozenset[str]]:
+        return self.claims
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@dataclass
 class FakeKernel:
     """Links, addresses, routes; addresses that no server can listen on."""
 
@@ -525,6 +547,16 @@ class FakeUnits:
 
     def ended(self, unit: Unit) -> str | None:  # noqa: ARG002
         return self.job_ended
+
+
+@dataclass
+class FakeProcesses:
+    """The variables of the main processes of units; a unit that is not named does not run."""
+
+    environments: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def environment(self, unit: str) -> Mapping[str, str] | None:
+        return self.environments.get(unit)
 
 
 @dataclass
@@ -778,6 +810,7 @@ def stage_edges(**given: Any) -> StageEdges:
         "service_units": FakeServiceUnits(),
         "redirect": FakeTable(),
         "units": FakeUnits(Unit("other.service", "other.service")),
+        "processes": FakeProcesses(),
         "clock": clock,
         "boot_id": BOOT_ID,
     } | given

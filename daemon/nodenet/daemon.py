@@ -224,6 +224,8 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
             try_file=lambda order: reconciler.try_file(order),  # noqa: PLW0108
             confirm=lambda digest: reconciler.confirm(digest),  # noqa: PLW0108
             roll_back=lambda digest: reconciler.roll_back(digest),  # noqa: PLW0108
+            history=machine.history,
+            to_entry=machine.to_entry,
         ),
         lambda: reconciler.status,
     )

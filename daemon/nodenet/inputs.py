@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import PurePath
 
@@ -23,6 +24,7 @@ from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hostname import HostnameStage
+from nodenet.stages.losses import NodeLosses
 from nodenet.stages.node_ip.raise_links import RaiseLinks
 from nodenet.stages.node_ip.stage import NodeipStage
 from nodenet.stages.trial.undo_first import Restored
@@ -49,6 +51,7 @@ class NodeInputs:
         self._files_of: tuple[Settings, NodeFiles] | None = None
         """Settings, and the node files that they lead to: asked for once a second while a boot waits."""
         self._restored = Restored()
+        self._losses = NodeLosses(edges)
         self.nodeip: NodeipStage | None = None
         """The stage that publishes, once there are stages."""
 
@@ -110,7 +113,7 @@ class NodeInputs:
             stages,
             settings.network_type,
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
-            nodeip.drift,
+            partial(self._losses.seen, nodeip.drift, publishes=settings.stages[StageName.NODEIP] == "builtin"),
             nodeip.confirm if settings.stages[StageName.NODEIP] == "builtin" else nodeip.confirm_of_unit,
             tried.runner if settings.stages[StageName.NMSTATE] == "builtin" else None,
         )

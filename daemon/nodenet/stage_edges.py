@@ -49,6 +49,7 @@ class StageEdges:
     service_units: ServiceUnits
     redirect: RedirectTable
     units: ports.Units
+    processes: ports.Processes
     clock: ports.Clock
     boot_id: str
 

@@ -124,6 +124,8 @@ ORDERS = Orders(
     try_file=try_nothing,
     confirm=confirm_nothing,
     roll_back=confirm_nothing,
+    history=lambda: "",
+    to_entry=lambda *_: TrialOrder("", "", 0.0, ""),
 )
 
 

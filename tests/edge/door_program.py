@@ -76,6 +76,8 @@ async def serve() -> None:
         try_file=refuse_trial,
         confirm=lambda _: reload(),
         roll_back=lambda _: reload(),
+        history=machine.history,
+        to_entry=machine.to_entry,
     )
     service = Service(machine.bus, orders, lambda: status)
     service.show(status)

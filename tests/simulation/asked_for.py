@@ -43,6 +43,15 @@ def look_at_what_was_asked_for(run: Run, shown: dict[str, Any]) -> None:
     _look_at_node_file(run)
     _look_at_families(run, shown)
     _look_at_dns(run, shown)
+    _look_at_kubelet(run, shown)
+
+
+def _look_at_kubelet(run: Run, shown: dict[str, Any]) -> None:
+    """Look at what kubelet was started with."""
+    if runs_with := run.world.systemd.runs_with("kubelet.service"):
+        node_ips = ",".join(shown["node_ips"])
+        has = runs_with.get("KUBELET_NODE_IPS")
+        run.world.rules.hold("P8", f"health ok with {node_ips}, and kubelet runs with {has}", holds=has == node_ips)
 
 
 def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:

@@ -46,6 +46,9 @@ class Manager(Edge):
             return ManagerState.SILENT if self.world.manager.running else ManagerState.ABSENT
         return ManagerState.STARTING if self.world.manager.memory.startup else ManagerState.READY
 
+    def is_away(self) -> bool:
+        return self.world.bus_up and not self.world.bus_stalled and not self.world.manager.running
+
     async def owner(self) -> str:
         await self.bus("manager.owner")
         if not self.world.manager.running:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.errors import PublishFailed, Unavailable
@@ -115,6 +115,12 @@ class SystemdEdge(Edge):
     async def start_failed(self, name: str) -> str | None:  # noqa: ARG002
         await self._ask("systemd.start_failed")
         return None
+
+
+@dataclass(slots=True)
+class Processes(Edge):
+    def environment(self, unit: str) -> Mapping[str, str] | None:
+        return self.world.systemd.runs_with(unit)
 
 
 @dataclass(slots=True)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nodenet.stages.apply.records import GOOD
+from nodenet.core.history import entry
+from nodenet.stages.apply.history import HISTORY, path_of
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
 from simulation.rules import APPLIED
@@ -55,8 +55,7 @@ class Panics:
     @property
     def leads_back(self) -> bool:
         """Whether another file is known good: a node that slept may have taken this one for it, or a disk lied."""
-        good = self.world.disk.content.get(str(GOOD), b"")
-        return not self.world.disk.torn and json.dumps(MARK)[1:-1].encode() not in good
+        return not self.world.disk.torn and not good_text(self.world).startswith(MARK)
 
     @property
     def is_coming(self) -> bool:
@@ -78,6 +77,15 @@ class Panics:
             self.world.cut_power()
 
 
+def good_text(world: World) -> str:
+    """Return the text of the last known good node file, "" without one."""
+    for number in entry.numbers(world.disk.listing(str(HISTORY))):
+        content = world.disk.content[str(path_of(number))]
+        if b'"good": true' in content:
+            return entry.parse(content, number).text
+    return ""
+
+
 @kind
 def file_panics(run: Run, fault: Fault) -> None:
     """An administrator replaces the node file that the node works with, and reloads or boots the node again.
@@ -87,9 +95,8 @@ def file_panics(run: Run, fault: Fault) -> None:
     """
     world, node = run.world, run.scenario.node
     path = f"{NODE_FILES}/{node.file_name}"
-    good = world.disk.content.get(str(GOOD), b"{}")
     works = node.file in OTHER and world.systemd.active and world.panics is None and not world.disk.torn
-    if not works or json.loads(good).get("text", "").encode() != world.disk.content[path]:
+    if not works or good_text(world).encode() != world.disk.content[path]:
         return
     in_apply, by_reload = fault.pick < 0.5, fault.lasts < 10.0
     most = SOON_SECONDS if in_apply else LATER_SECONDS

@@ -33,6 +33,7 @@ from simulation.edges_of_services import (
     HostedUnits,
     NameServers,
     Ovsdb,
+    Processes,
     Resolved,
     ResolverProbe,
     SystemdEdge,
@@ -112,6 +113,8 @@ class Process:
             return error.exit_code
 
     async def _serve(self) -> int:
+        from fakes import FakeRivals  # noqa: PLC0415  (no host of the world claims another one's address)
+
         world, life = self.world, self.life
         built = stage_edges(life)
         forwarding = Forwarding(built.sysctls)
@@ -124,7 +127,7 @@ class Process:
         notifier = Reports(life)
         manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
-        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life))
+        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life), FakeRivals())
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
         watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink, known_good)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
@@ -182,6 +185,7 @@ def stage_edges(life: Life) -> StageEdges:
         service_units=HostedUnits(life),
         redirect=FakeTable(),
         units=Units(life),
+        processes=Processes(life),
         clock=clock,
         boot_id=life.world.boot_id,
     )

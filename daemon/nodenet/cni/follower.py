@@ -23,6 +23,10 @@ log = structlog.get_logger()
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.5, 15.0
 REFUSED_SECONDS = 60.0
+QUIET_SECONDS = 60.0
+"""After the API was set back, no new address is given for so long: every node makes its lost Leases again first."""
+UNREAD = "The API was away, and its claims are not read again yet: no new address is given until then"
+SET_BACK = "The API was set back to an earlier state: lost Leases are made again, and no new address is given meanwhile"
 QUICK_SECONDS = 5.0
 """A watch that ended sooner counts as a failure: a server that ends each at once is not asked without a pause."""
 
@@ -47,6 +51,18 @@ class Follower:
         self._waiting: dict[tuple[str, str], list[asyncio.Future[Claim]]] = {}
         self.problem: str | None = None
         """Why the API does not answer, None while it does."""
+        self._unread = False
+        """Whether the API was away, and the claims were not listed since: its database may be another one."""
+        self._newest = 0
+        """The newest version that the API has had."""
+        self._quiet_until = 0.0
+
+    @property
+    def held(self) -> str:
+        """Why no new address may be given, empty while one may."""
+        if self._unread:
+            return UNREAD
+        return SET_BACK if asyncio.get_running_loop().time() < self._quiet_until else ""
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -59,10 +75,12 @@ class Follower:
             except Expired:
                 failures += 1
             except (Forbidden, NotFound) as error:
+                self._unread = False  # the cluster has no claims
                 self._report(error)
                 pause = REFUSED_SECONDS
             except (ApiAway, ClaimInvalid) as error:
                 failures += 1
+                self._unread = True
                 self._report(error)
             await asyncio.sleep(pause or backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
 
@@ -100,7 +118,8 @@ class Follower:
         for claim in unseen.values():
             known.remove(claim)
             self._gone(claim, False)  # noqa: FBT003
-        known.complete = True
+        known.complete, self._unread = True, False
+        self._compare(page.resource_version)
         self._report(None)
         self._listed()
         return page.resource_version
@@ -112,11 +131,20 @@ class Follower:
             began = time()
             async for event in self._api.watch_claims(version):
                 version = self._event(event) or version
+                self._newest = max(self._newest, _number(version))
             if time() - began > QUICK_SECONDS:
                 failures = 0
                 continue
             failures += 1
             await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
+
+    def _compare(self, version: str) -> None:
+        """See whether the API's database is an earlier one: a backup was restored."""
+        number = _number(version)
+        if number < self._newest:
+            self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
+            log.warning(SET_BACK, message=Message.API_SET_BACK, cause=SET_BACK)
+        self._newest = number
 
     def _event(self, event: Document) -> str:
         """Take one event; return its version. Raises ClaimInvalid."""
@@ -154,3 +182,8 @@ class Follower:
             log.warning(cause, message=Message.CLAIMS_UNREADABLE, cause=cause, remedy=remedy)
         if error is None and before is not None:
             log.info("The API answers about claims again", message=Message.CLAIMS_READ)
+
+
+def _number(version: str) -> int:
+    """Return a resourceVersion as a number; they grow as long as the database is the same."""
+    return int(version) if version.isdecimal() else 0

@@ -93,6 +93,9 @@ class Manager(Protocol):
     async def state(self) -> ManagerState:
         """Return how far it is."""
 
+    def is_away(self) -> bool:
+        """Return whether the bus has reported that it is not there. Nothing is asked."""
+
     async def owner(self) -> str:
         """Return the bus's own name of the process that runs now: another one after a restart. Raises Unavailable."""
 
@@ -239,6 +242,13 @@ class Systemd(Protocol):
 
     async def start_failed(self, name: str) -> str | None:
         """Forget that a service failed and start it; return why not, if so."""
+
+
+class Processes(Protocol):
+    """The processes of units."""
+
+    def environment(self, unit: str) -> Mapping[str, str] | None:
+        """Return the variables that the main process of *unit* runs with, None where none runs or just began."""
 
 
 class DnsManager(Protocol):

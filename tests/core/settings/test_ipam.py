@@ -15,12 +15,9 @@ kubeconfig = "/etc/nodenet/ipam.kubeconfig"
 cni_bin_dirs = ["/usr/libexec/cni/"]
 lease_namespace = "network"
 claim_not_allowed = "ignore"
-unplug_reaper = true
 """
     found = parse([("a.toml", text)]).settings.ipam
-    assert found == IpamSettings(
-        "/etc/nodenet/ipam.kubeconfig", ("/usr/libexec/cni",), "network", NotAllowed.IGNORE, unplug_reaper=True
-    )
+    assert found == IpamSettings("/etc/nodenet/ipam.kubeconfig", ("/usr/libexec/cni",), "network", NotAllowed.IGNORE)
 
 
 @pytest.mark.parametrize(
@@ -32,7 +29,6 @@ unplug_reaper = true
         ('lease_namespace = "Kube_System"', "expected the name of a namespace, such as 'kube-system'"),
         ('lease_namespace = ""', "expected the name of a namespace, such as 'kube-system'"),
         ('claim_not_allowed = "ignored"', "expected one of error, ignore (did you mean 'ignore'?)"),
-        ('unplug_reaper = "yes"', "expected true or false, without quotes"),
         ("binaries = []", "unknown key 'ipam.binaries'"),
     ],
 )

@@ -135,11 +135,11 @@ def test_a_lost_node_ip_is_not_shown_as_present() -> None:
     """The line of the node IPs and the problem say the same (R57)."""
     drift = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.5 is missing (eth0: no carrier)", "Restore it")
     facts = replace(FACTS, selection=Selection((ip_address("192.0.2.5"),), "eth0"))
-    made = replace(BootStatus(new_boot({}, degrade=True), facts, ready=True), drift=drift)
+    made = replace(BootStatus(new_boot({}, degrade=True), facts, ready=True), losses=(drift,))
     text = list(lines(document(made), 9.0))
     assert text[1] == "  node IPs    192.0.2.5 on eth0 (published, but missing on this node: see the problem)"
     assert "  problem     nodeip: Node IP 192.0.2.5 is missing (eth0: no carrier)" in text
-    assert list(lines(document(replace(made, drift=None)), 9.0))[1] == "  node IPs    192.0.2.5 on eth0"
+    assert list(lines(document(replace(made, losses=())), 9.0))[1] == "  node IPs    192.0.2.5 on eth0"
 
 
 def test_a_refused_node_file_is_not_shown_as_none() -> None:

@@ -9,24 +9,19 @@ from __future__ import annotations
 import contextlib
 import copy
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-import kubevirt_double
-from claim_reaping import reap, unplug
 from harness import eventually
 from harness.kube_client import Document
 from ipam_node import IpamNode, NodeMaker
 from ipam_site import ACCOUNT, ACCOUNT_SPACE, PATIENCE, Site, Space, element, manifest
-from kubevirt_double import Machine
 
 USER = f"system:serviceaccount:{ACCOUNT_SPACE}:{ACCOUNT}"
 REVIEW = "/apis/authorization.k8s.io/v1/subjectaccessreviews"
 FORBIDDEN = 403
 ROLES = [document for document in manifest("rbac.yaml") if document["kind"] in ("Role", "ClusterRole")]
-(REAPER,) = [document for document in manifest("rbac-unplug-reaper.yaml") if document["kind"] == "ClusterRole"]
 
 
 def rights(*roles: Document) -> list[Any]:
@@ -113,42 +108,4 @@ def test_each_right_is_needed(  # noqa: PLR0913 -- three fixtures, three paramet
         refused = life(site, space, noted)
     assert refused, f"{verb} of {resource} is not used"
     assert all(worker.runs for worker in made)
-    assert all(f"/{resource}" in entry["path"] for entry in refused)
-
-
-@pytest.fixture(scope="module")
-def machines(site: Site) -> None:
-    """Let the cluster know machines, and the reaper do its work."""
-    kubevirt_double.define(site)
-    site.admin.apply(*manifest("rbac-unplug-reaper.yaml"))
-
-
-def reaped(site: Site, space: Space, directory: Path) -> tuple[bool, list[Document]]:
-    """Unplug a network and let the reaper look; return whether its claim went, and what the API refused."""
-    since = len(site.proxy.requests())
-    kept, left = site.network(), site.network()
-    machine = Machine(space, "vm", {"net1": kept, "net2": left})
-    unplug(machine, left)
-    reap(site, directory, proxy=True)
-    assert space.admin.find(space.claim_path(machine.claim_name(kept))) is not None
-    gone = space.admin.find(space.claim_path(machine.claim_name(left))) is None
-    return gone, [one for one in site.proxy.requests(since=since) if one["status"] == FORBIDDEN]
-
-
-@pytest.mark.usefixtures("machines")
-def test_all_rights_are_enough_for_the_reaper(site: Site, space: Space, tmp_path: Path) -> None:
-    """Nothing is refused, and the claim of the unplugged network goes."""
-    assert reaped(site, space, tmp_path) == (True, [])
-
-
-@pytest.mark.usefixtures("machines")
-@pytest.mark.parametrize(("role", "number", "verb"), rights(REAPER))
-def test_each_right_of_the_reaper_is_needed(  # noqa: PLR0913 -- three fixtures, three parameters
-    site: Site, space: Space, tmp_path: Path, role: Document, number: int, verb: str
-) -> None:
-    """Without it the API refuses a request, and the claim stays."""
-    with without(site, role, number, verb) as resource:
-        gone, refused = reaped(site, space, tmp_path)
-    assert not gone
-    assert refused, f"{verb} of {resource} is not used"
     assert all(f"/{resource}" in entry["path"] for entry in refused)

@@ -134,7 +134,7 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
     assert document["digest"] == document["applied_digest"]
     assert "new.yml was kept." in node.run("nodenetctl explain nmstate").stdout
     assert [each["cause"] for each in document["problems"] if each["stage"] == "nmstate"] == []
-    assert json.loads(node.run("cat /var/lib/nodenet/good.json").stdout)["text"] == STATIC
+    assert json.loads(node.run("nodenetctl history --json").stdout)["entries"][0]["kind"] == "trial"
     messages = [entry.get("MESSAGE_ID") for entry in story(node)]
     assert messages.count(Message.TRIAL_CONFIRMED.value) == 1
     nothing_left(node)

@@ -82,7 +82,7 @@ class FakeStacks:
 
     others: Others = field(default_factory=Others)
 
-    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:  # noqa: ARG002
+    def look(self, units: Collection[str], ports: Collection[int]) -> Others:  # noqa: ARG002
         return self.others
 
 

@@ -5,22 +5,29 @@ from __future__ import annotations
 import pytest
 
 from fakes import BOOT_ID, FakeFiles
-from nodenet.core.apply import last_good, new_file
-from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply import new_file
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.errors import PublishFailed
+from nodenet.core.history import entry
+from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import NodeFile, read
-from nodenet.stages.apply.records import GOOD, NEW_FILE
+from nodenet.stages.apply.history import path_of
+from nodenet.stages.apply.records import NEW_FILE
 from nodenet.stages.nmstate.quarantine import Quarantine
 
 FILE, OLD = read("worker-0.yml", b"a: 1\n"), read("worker-0.yml", b"a: 0\n")
+GOOD = path_of(3)
 LOST = NewFile(FILE.digest, ("boot1", "boot2"))
 
 
 def disk(hostname: str = "worker-0", lost: NewFile = LOST) -> FakeFiles:
-    good = last_good.render(LastGood(OLD.name, OLD.text, OLD.digest, hostname, 1.0))
-    return FakeFiles({str(GOOD): good, str(NEW_FILE): new_file.render(lost)})
+    return FakeFiles({str(GOOD): good(OLD, hostname), str(NEW_FILE): new_file.render(lost)})
+
+
+def good(file: NodeFile, hostname: str = "worker-0") -> bytes:
+    parts = (file.name, file.text, file.digest, hostname, BOOT_ID, 1.0)
+    return entry.render(Entry(Kind.NODE_FILE, Result.COMMITTED, *parts, good=True), 1 << 20)
 
 
 def noted(files: FakeFiles) -> NewFile:
@@ -81,23 +88,19 @@ def test_a_last_known_good_file_of_another_host_is_not_used_and_not_touched() ->
     assert (problem.message, problem.cause, problem.remedy) == (
         Message.LAST_GOOD_INVALID,
         (
-            "2 boots in a row with worker-0.yml did not reach READY or ended soon after it, and the last known good "
-            "node file /var/lib/nodenet/good.json cannot be used: it belongs to the host worker-9, and this one is "
-            "worker-0"
+            "2 boots in a row with worker-0.yml did not reach READY or ended soon after it, and no good entry of the "
+            "history in /var/lib/nodenet/history can be used: /var/lib/nodenet/history/3.json: it belongs to the host "
+            "worker-9, and this one is worker-0"
         ),
-        (
-            "Correct worker-0.yml, or run `nodenetctl reload --wait`; remove /var/lib/nodenet/good.json if it is "
-            "another node's"
-        ),
+        ("Correct worker-0.yml, or run `nodenetctl reload --wait`; remove the entry if it is another node's"),
     )
 
 
 def test_before_the_node_has_its_name_the_file_of_the_cluster_is_used() -> None:
     """A host name that could not be made static comes from DHCP, which the new file of the cluster may have broken."""
     new, old = read("cluster.yml", b"a: 1\n"), read("cluster.yml", b"a: 0\n")
-    good = LastGood(old.name, old.text, old.digest, "worker-0", 1.0)
     files = disk(lost=NewFile(new.digest, ("boot1", "boot2")))
-    files.content[str(GOOD)] = last_good.render(good)
+    files.content[str(GOOD)] = good(old)
     chosen, problem = Quarantine(files, BOOT_ID, 2).choose(new, None, run=None)
     assert chosen.digest == old.digest
     assert problem is not None

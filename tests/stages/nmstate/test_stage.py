@@ -27,14 +27,15 @@ from fakes import (
     FakeTargets,
     others_on_links,
 )
-from nodenet.core.apply import intent, last_good, new_file
+from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
+from nodenet.core.history import entry
+from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -44,14 +45,17 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.network_before import NetworkBefore, What
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.probes import ProbeEdges, Probes
 from nodenet.stages.apply.profile_backup import ProfileKeeper
-from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE
+from nodenet.stages.apply.recorder import Recorder
+from nodenet.stages.apply.records import INTENT, NEW_FILE
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
@@ -96,7 +100,10 @@ class Rig:
         before = NetworkBefore(What.APPLY, self.files, self.profiles, self.manager, keeper, checkpoint)
         way_back = WayBack(before, presence, pipeline)
         missing = MissingLinks(self.kernel, self.systemd, self.clock)
-        parts = (pipeline, early, self.probes, quarantine, way_back, missing)
+        history = History(self.files)
+        going_back = GoingBack(history, presence, pipeline, way_back)
+        recorder = Recorder(before, history, self.clock, BOOT_ID, "s")
+        parts = (pipeline, early, self.probes, quarantine, way_back, missing, going_back, recorder)
         self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
@@ -292,7 +299,7 @@ async def test_a_file_that_libnmstate_refuses_touches_nothing() -> None:
     assert isinstance(outcome, Failed)
     assert outcome.problem.cause == "worker-0.yml: eth0: unknown key mtuu"
     assert outcome.problem.message is Message.NODE_FILE_INVALID
-    assert rig.files.writes == []
+    assert rig.files.writes == [str(path_of(1))]
 
 
 GONE = NmstateFailure(FailureKind.INVALID, "Interface eth0 does not exist")
@@ -334,7 +341,7 @@ async def test_a_link_that_never_comes_is_a_refusal_with_the_same_cause_and_noth
         outcome = await rig.attempt(request=request)
         assert isinstance(outcome, Failed)
         assert outcome.problem.cause == "worker-0.yml: Interface eth0 does not exist"
-    assert (rig.nmstate.applied, rig.files.writes) == ([], [])
+    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(path_of(1))])
 
 
 REFUSED = NmstateFailure(FailureKind.INVALID, "eth0 cannot have IP enabled as it is attached to controller br-ex")
@@ -730,7 +737,7 @@ async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.PROBE_FAILED
     assert outcome.problem.cause == "worker-0.yml: the address 192.0.2.5 of eth0 is in use by another host"
-    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(NEW_FILE), str(PATH)])
+    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(NEW_FILE), str(PATH), str(path_of(1))])
 
 
 async def test_the_detail_names_what_answers() -> None:
@@ -790,8 +797,9 @@ def quarantined() -> Rig:
 def lost_boots(rig: Rig) -> None:
     """Let two boots with the new file be lost."""
     digest = hashlib.sha256(OLD).hexdigest()
-    good = LastGood("worker-0.yml", OLD.decode(), digest, "worker-0", 1.0)
-    rig.files.content[str(GOOD)] = last_good.render(good)
+    parts = ("worker-0.yml", OLD.decode(), digest, "worker-0", "boot0", 1.0)
+    good = Entry(Kind.NODE_FILE, Result.COMMITTED, *parts, good=True)
+    rig.files.content[str(path_of(1))] = entry.render(good, 1 << 20)
     lost = NewFile(hashlib.sha256(TEXT).hexdigest(), ("boot1", "boot2"))
     rig.files.content[str(NEW_FILE)] = new_file.render(lost)
 
@@ -1023,7 +1031,7 @@ async def test_a_gateway_that_answers_late_in_a_boot_saves_the_node(has_other: b
     rig.kernel.now = ONLINE
     del rig.files.content[str(NEW_FILE)]
     if not has_other:
-        del rig.files.content[str(GOOD)]
+        del rig.files.content[str(path_of(1))]
     asyncio.get_running_loop().call_later(0.3, rig.neighbours.there.add, GATEWAY)
     rig.nmstate.during_apply = rig.neighbours.there.clear  # with the file, no gateway answers
     outcome = await rig.attempt()

@@ -25,7 +25,7 @@ from fakes import (
     FakeProfiles,
     stage_edges,
 )
-from nodenet.core.apply import intent, last_good
+from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import (
@@ -38,6 +38,7 @@ from nodenet.core.errors import (
     UplinkRefused,
     UsageInvalid,
 )
+from nodenet.core.history.entry import Kind
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
@@ -46,7 +47,8 @@ from nodenet.core.probes.report import PATH as PROBES
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialOrder
 from nodenet.edge.files.disk import STRAY
-from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE, TRIAL
+from nodenet.stages.apply.history import History
+from nodenet.stages.apply.records import INTENT, NEW_FILE, TRIAL
 from nodenet.stages.trial.undo_first import Restored
 from nodenet.stages.trial.wiring import trial_of
 from probes_rig import GATEWAY, ONLINE
@@ -146,8 +148,9 @@ async def test_a_confirmed_file_is_installed_and_good() -> None:
     assert content[OWN] == content["/etc/nmstate/openshift/applied"] == TEXT
     record = intent.parse(content[str(INTENT)])
     assert (record.phase, record.digest, record.in_force) == (Phase.GOOD, DIGEST, DIGEST)
-    good = last_good.parse(content[str(GOOD)], "worker-0")
-    assert (good.name, good.digest) == ("worker-0.yml", DIGEST)
+    good = History(rig.files).good("worker-0").entry
+    assert good is not None
+    assert (good.number, good.name, good.digest, good.kind) == (1, "worker-0.yml", DIGEST, Kind.TRIAL)
     assert b'"ready": true' in content[str(NEW_FILE)]
     assert not {PATH, str(TRIAL)} & content.keys()
     writes = rig.files.writes

@@ -16,6 +16,8 @@ from nodenet.core.ip import IPAddress
 RUN = "/run/nodenet/hosted"
 HOSTS = f"{RUN}/hosts"
 BUS_NAME = "org.nodenet1.Dnsmasq"
+MOST_QUERIES = 5000
+"""Queries under way: 150, as usual, are those of one pod that asks a server which is away."""
 RESERVED = frozenset({"api", "api-int", "apps", "localhost"})
 """Last labels that no node may take over by its name: those of the cluster's domain, and this host (RFC 6761, 6.3)."""
 
@@ -46,6 +48,8 @@ def _lines(inputs: Inputs) -> Iterator[str]:
     yield from (f"listen-address={address}" for address in addresses)
     yield from ("no-resolv", "no-poll", "no-hosts", f"addn-hosts={HOSTS}", f"enable-dbus={BUS_NAME}")
     yield from ("domain-needed", "dns-loop-detect", "cache-size=10000", "edns-packet-max=1232")
+    # The first server may know names that the others deny. All pods of the node share the queries under way.
+    yield from ("strict-order", f"dns-forward-max={MOST_QUERIES}")
     if inputs.spec.api_int:
         yield f"local=/{inputs.options.api_int_name}/"
     yield f"local=/api.{domain}/"

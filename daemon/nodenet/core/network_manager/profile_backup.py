@@ -30,6 +30,24 @@ class KeptProfile:
         """The keyfile on disk, if it was one."""
         return PurePath(self.path) if self.path and not self.in_memory else None
 
+    @property
+    def link(self) -> str:
+        """The link that the profile names, "" where it names none."""
+        return self._text("interface-name")
+
+    @property
+    def kind(self) -> str:
+        """``connection.type``."""
+        return self._text("type")
+
+    def _text(self, key: str) -> str:
+        packed = self.settings.get("connection") if isinstance(self.settings, dict) else None
+        values = packed[1] if isinstance(packed, list) else packed
+        match values.get(key) if isinstance(values, dict) else None:
+            case ["variant", "s", ["plain", str(text)]]:
+                return text
+        return ""
+
     def for_link(self, old: str, new: str) -> KeptProfile:
         """Return the profile for a link that was called *old* and is called *new* now.
 

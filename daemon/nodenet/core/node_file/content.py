@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from nodenet.core.node_file.addresses import LinkAddress, static_addresses
+from nodenet.core.node_file.contradictions import contradictions
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, errors, ordered, refusal
 from nodenet.core.node_file.gateways import unreachable_gateways
@@ -80,7 +81,12 @@ def judge(file: NodeFile) -> Judged:
             cause, "An NMState document begins with keys such as `interfaces:`", document.line, document.column
         )
         return Judged(Desired(empty=False), (finding,), document)
-    found = [*wrong_keys(document), *wrong_values(document), *unreachable_gateways(document)]
+    found = [
+        *wrong_keys(document),
+        *wrong_values(document),
+        *contradictions(document),
+        *unreachable_gateways(document),
+    ]
     return Judged(_desired(document), ordered(found), document)
 
 

@@ -175,7 +175,8 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
     if row not in here.book.reservations_of(row.owner) or row.state is State.RELEASING:
         return
     name = name_of(row.network, row.address)
-    if row.owner.kind is OwnerKind.CLAIM and (yield from _claim(row.owner)) is None:
+    used = bool(here.book.attachments_of(row.owner))
+    if row.owner.kind is OwnerKind.CLAIM and not used and (yield from _claim(row.owner)) is None:
         return  # its release is on the way
     try:
         found = yield from read_lease(name)
@@ -185,13 +186,15 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
         except Conflict:
             return  # it is made by another node: the next repair reads it
     if found.owner.uid != row.owner.uid:
-        text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was deleted by hand"
-        lost = (one for one in here.book.attachments_of(row.owner) if row.address in one.addresses)
-        yield Save((Drop(row), *(Drop(one) for one in lost)))
+        text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was lost"
+        if not any(row.address in one.addresses for one in here.book.attachments_of(row.owner)):
+            yield Save((Drop(row),))  # else it stays taken here as long as its sandbox runs
         yield Announce(CONFLICT, text, pod=found.pod)
         return
     if found.uid != row.lease_uid:
-        yield Save((Put(row.moved(found.uid, found.version)), Drop(row)))
+        # With the version of another node's Lease, a release would delete it without a look at its sandboxes.
+        version = found.version if found.node == here.node else row.lease_version
+        yield Save((Put(row.moved(found.uid, version)), Drop(row)))
     for attachment in unnamed(here.book, (found,)):
         yield from take_over(here, attachment)
 

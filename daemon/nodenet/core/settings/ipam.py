@@ -27,5 +27,3 @@ class IpamSettings:
     lease_namespace: str = "kube-system"
     """The namespace of the Leases that make an address unique in the cluster; the same on every node."""
     claim_not_allowed: NotAllowed = NotAllowed.ERROR
-    unplug_reaper: bool = False
-    """Whether this node may delete claims whose network left its virtual machine; one node does it at a time."""

@@ -152,8 +152,8 @@ def _path(value: object) -> str:
 
 def _ca_file(value: object) -> str:
     """Return a path that needs no quoting in haproxy's configuration."""
-    path = _path(value)
-    if not _PLAIN_PATH.fullmatch(path):
+    path = _path(value) if value else _text(value)
+    if path and not _PLAIN_PATH.fullmatch(path):
         raise Refused("expected a path of letters, digits and '._+@/-'")
     return path
 
@@ -262,7 +262,6 @@ KEYS: dict[str, Callable[[object], object]] = {
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
     "ipam.cni_bin_dirs": lambda value: _list(value, _path, 'a list of directories, such as ["/opt/cni/bin"]'),
     "ipam.lease_namespace": _namespace,
-    "ipam.unplug_reaper": _flag,
     "ipam.claim_not_allowed": lambda value: NotAllowed(_one_of(tuple(NotAllowed), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }

@@ -52,12 +52,14 @@ MANAGER = Interface(
     methods={
         "GetStatus": ("", "s"),
         "Explain": ("s", "s"),
+        "History": ("", "s"),
         "Reload": ("", ""),
         "Reselect": ("", ""),
         "RemoveBridge": ("", ""),
         "Try": ("ssus", ""),
         "ConfirmTrial": ("s", ""),
         "RollBackTrial": ("s", ""),
+        "RollBackTo": ("uusb", ""),
         "RunStage": ("s", ""),
         "Inhibit": ("sss", "h"),
     },
@@ -69,7 +71,10 @@ MANAGER = Interface(
         "RolledBack": "ss",
     },
     mutators=frozenset(
-        {"Reload", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RunStage", "Inhibit"}
+        {
+            *("Reload", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RollBackTo"),
+            *("RunStage", "Inhibit"),
+        }
     ),
 )
 STAGE = Interface(

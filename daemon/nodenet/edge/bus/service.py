@@ -40,6 +40,10 @@ class Orders:
     """Takes the SHA-256 of the file that is confirmed, "" for whichever is on trial."""
     roll_back: Callable[[str], Awaitable[None]]
     """The same, of the file whose trial is to end."""
+    history: Callable[[], str]
+    """Returns the entries of the history as JSON, without their files and networks."""
+    to_entry: Callable[[int, str, str, bool], TrialOrder]
+    """Returns the order to go back to an entry: its number, for so many seconds, who asks, and whether by force."""
 
 
 class Service(BusObjects):
@@ -83,6 +87,8 @@ class Service(BusObjects):
         match member, arguments:
             case "Explain", [topic]:
                 return self._orders.explain(topic)
+            case "History", []:
+                return self._orders.history()
             case "GetStatus", []:
                 return json.dumps(document(self._status()))
         return None
@@ -102,6 +108,8 @@ class Service(BusObjects):
                 await self._orders.confirm(digest)
             case "RollBackTrial", [digest]:
                 await self._orders.roll_back(digest)
+            case "RollBackTo", [number, seconds, who, force]:
+                await self._orders.try_file(self._orders.to_entry(int(number), seconds, who, force == str(True)))
             case "RunStage" | "Run", [name]:
                 self._orders.run_stage(_stage(name))
             case "Inhibit", [stage, who, why]:

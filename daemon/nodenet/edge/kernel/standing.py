@@ -11,7 +11,6 @@ from contextlib import closing
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.kernel import rtnetlink as rt
-from nodenet.core.kernel.rtnetlink_orders import refusal
 from nodenet.core.ownership import messages
 from nodenet.core.ownership.things import Kind, Thing
 
@@ -55,7 +54,7 @@ def _ordered(things: Iterable[Thing], *, away: bool) -> Iterator[tuple[Thing, in
                     yield thing, errno.ENODEV
                     continue
                 kernel.send(messages.order(thing, index, away=away))
-                yield thing, refusal(kernel.recv(RECEIVE_BYTES))
+                yield thing, messages.refusal(kernel.recv(RECEIVE_BYTES))
     except (OSError, struct.error, ValueError, KeyError) as error:
         raise Unavailable(f"The kernel takes no order about its links: {error}") from error
 

@@ -49,6 +49,8 @@ PASSING = tuple(map(os.strerror, (errno.EIO, errno.ENOMEM, errno.EMFILE, errno.E
 """How an ImportError ends that says something about the machine, and nothing about the library (dlopen(3))."""
 LOGGER = "libnmstate"
 """Where nodenet's binding logs, at once; the distributions' logs to the root logger, when the call has ended."""
+OF_THE_HOST = ("copy-mac-from", "gc(gen_conf) mode")
+"""Words of refusals that libnmstate gives only because no host is looked at (its ``gen_conf``, release 2.2.62)."""
 CHECKPOINT_MADE = "Created checkpoint "
 ACTIVATION_FAILED = "Got activation failure "
 """How libnmstate logs that NetworkManager refused to activate a profile, before it tries again."""
@@ -98,7 +100,11 @@ def _may_be_imported_later(error: ImportError) -> bool:
 
 
 def validate(text: str) -> dict[str, Any]:
-    """Read *text* as libnmstate would before it touches anything; return which libnmstate did."""
+    """Judge *text* as libnmstate does before it touches anything; return which libnmstate did.
+
+    The keyfiles are made, and thrown away: what contradicts itself (a port of two bonds, an unknown option of the
+    resolver) is found by this step only. libnmstate's own ``NetworkState::validate`` without a state does the same.
+    """
     import libnmstate  # noqa: PLC0415
 
     document = _state_from(text)
@@ -107,6 +113,11 @@ def validate(text: str) -> dict[str, Any]:
     else:
         # As the old state it is read whole, and nothing is asked about the links that it names.
         libnmstate.generate_differences({"interfaces": []}, document)
+    try:
+        libnmstate.generate_configurations(document)
+    except Exception as error:
+        if kind_of(error) == "invalid" and not any(words in str(error) for words in OF_THE_HOST):
+            raise
     strict = bool(getattr(libnmstate, "ACCEPTS_TEXT", False))
     return {"strict": strict, "version": str(getattr(libnmstate, "__version__", ""))}
 

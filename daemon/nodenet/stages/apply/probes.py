@@ -50,6 +50,9 @@ from nodenet.stages.apply.duplicates import Duplicates
 
 log = structlog.get_logger()
 
+CA_FILE = "/etc/kubernetes/ca.crt"
+"""Who signed the certificates of HTTPS targets, where `hosted.ca_file` is empty."""
+
 BASELINE_SECONDS = 1.0
 """How long a host may take that has had all the time to be there."""
 ROUND_SECONDS = 1.0
@@ -124,9 +127,8 @@ class Probes:
     @classmethod
     def of(cls, edges: StageEdges, settings: Settings) -> Probes:
         """Return the probes that *settings* ask for."""
-        targets = [
-            replace(each, ca_file=settings.hosted.ca_file if each.path else "") for each in settings.probe_targets
-        ]
+        authority = settings.hosted.ca_file or CA_FILE
+        targets = [replace(each, ca_file=authority if each.path else "") for each in settings.probe_targets]
         families = Family if settings.families == "auto" else map(Family, settings.families)
         scope = Scope(tuple(targets), settings.route_tables, frozenset(families))
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))

@@ -234,7 +234,7 @@ class NodeDns:
 
     def _others(self, inputs: Inputs) -> Others:
         """Return what else serves DNS here; a server on another address, as 127.0.0.53, is not in the way."""
-        found = self._edges.stacks.look((UNIT,), (PORT,), ())
+        found = self._edges.stacks.look((UNIT,), (PORT,))
         ours = (LOCALHOST, *inputs.here.addresses)
         return replace(found, listeners=tuple(one for one in found.listeners if one.is_at(ours)))
 

@@ -17,17 +17,18 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.apply import last_good, new_file
-from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply import new_file
 from nodenet.core.backoff import backoff
 from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
+from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import APPLIED
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus
 from nodenet.ports import Clock, Files
-from nodenet.stages.apply.records import GOOD, NEW_FILE, Records
+from nodenet.stages.apply.history import History
+from nodenet.stages.apply.records import NEW_FILE, Records
 
 log = structlog.get_logger()
 
@@ -43,6 +44,7 @@ class KnownGood:
     def __init__(self, files: Files, clock: Clock, boot_id: str) -> None:
         """Keep records through *files*."""
         self._files = files
+        self._history = History(files)
         self._records = Records(files)
         self._clock = clock
         self._boot_id = boot_id
@@ -134,30 +136,31 @@ class KnownGood:
             self._records.save(NEW_FILE, new_file.render(after))
 
     def _keep(self, status: BootStatus, digest: str) -> bool:
-        """Keep the file as it was applied: the marker is its byte copy. Return whether it is kept.
+        """Note in the history that the node works with the file. Return whether that is noted. Raises PublishFailed.
 
-        A full disk may take the marker later. Raises PublishFailed.
+        A full disk may have taken no entry of the apply. Then there is one without the network: the text is known from
+        the marker, which is the byte copy of what was applied.
         """
-        content = self._files.read(PurePath(self.settings.node_file_dir) / APPLIED)
-        name, hostname = status.facts.node_file, status.facts.hostname
-        if content is None or name is None or hashlib.sha256(content).hexdigest() != digest:
-            return False  # another program has written the marker: what was applied is not known
-        if self._is_kept(digest, hostname):
-            return True
-        good = LastGood(name, content.decode(), digest, hostname, self._clock.unix())
-        self._records.save(GOOD, last_good.render(good))
-        log.info(f"{name} is the last known good node file now", message=Message.NODE_FILE_GOOD, stage="nmstate")
+        hostname = status.facts.hostname
+        entry = self._history.in_force()
+        if entry and entry.digest == digest and not entry.refused_for(hostname):
+            if entry.good:
+                return True
+            self._history.mark_good(entry)
+        else:
+            content = self._files.read(PurePath(self.settings.node_file_dir) / APPLIED)
+            name = status.facts.node_file
+            if content is None or name is None or hashlib.sha256(content).hexdigest() != digest:
+                return False  # another program has written the marker: what was applied is not known
+            kept = (name, content.decode(), digest, hostname, self._boot_id, self._clock.unix())
+            self._history.add(Entry(Kind.NODE_FILE, Result.COMMITTED, *kept, good=True))
+        log.info(
+            f"{status.facts.node_file} is the last known good node file now",
+            message=Message.NODE_FILE_GOOD,
+            stage="nmstate",
+        )
         return True
 
-    def _is_kept(self, digest: str, hostname: str | None) -> bool:
-        return self._good(hostname) == digest
-
     def _has_other(self, digest: str, hostname: str | None) -> bool:
-        return self._good(hostname) not in (None, digest)
-
-    def _good(self, hostname: str | None) -> str | None:
-        """Return the digest of the last known good file of this node, None without one. Raises PublishFailed."""
-        try:
-            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest
-        except ValueError:
-            return None
+        good = self._history.good(hostname).entry
+        return good is not None and good.digest != digest

@@ -9,16 +9,17 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from nodenet.core.apply import intent, last_good, new_file
+from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent
-from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed
+from nodenet.core.history.entry import Entry
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import NodeFile
 from nodenet.ports import Files
-from nodenet.stages.apply.records import GOOD, NEW_FILE, Records
+from nodenet.stages.apply.history import HISTORY, Good, History
+from nodenet.stages.apply.records import NEW_FILE, Records
 
 
 class Quarantine:
@@ -26,7 +27,7 @@ class Quarantine:
 
     def __init__(self, files: Files, boot_id: str, limit: int) -> None:
         """Take a file out of use after *limit* boots with it that did not stay READY; 0: never."""
-        self._files = files
+        self._history = History(files)
         self._records = Records(files)
         self._boot_id = boot_id
         self._limit = limit
@@ -102,25 +103,27 @@ class Quarantine:
         with suppress(PublishFailed):
             self._records.save(NEW_FILE, new_file.render(new_file.begun(before, digest, self._boot_id)))
 
-    def _last_good(self, file: NodeFile, hostname: str | None, what: str) -> tuple[LastGood | None, Problem | None]:
+    def _last_good(self, file: NodeFile, hostname: str | None, what: str) -> tuple[Entry | None, Problem | None]:
         try:
-            content = self._files.read(GOOD)
-            if content is None:
-                return None, None  # there is nothing to go back to
-            good = last_good.parse(content, hostname)
-        except (ValueError, PublishFailed) as error:
-            cause = f"{what}, and the last known good node file {GOOD} cannot be used: {error}"
-            remedy = f"Correct {file.name}, or run `nodenetctl reload --wait`; remove {GOOD} if it is another node's"
+            found = self._history.good(hostname)
+            why = found.why
+        except PublishFailed as error:
+            found, why = Good(), error.cause
+        good = found.entry
+        if good is None and why:
+            cause = f"{what}, and no good entry of the history in {HISTORY} can be used: {why}"
+            remedy = f"Correct {file.name}, or run `nodenetctl reload --wait`; remove the entry if it is another node's"
             return None, Problem(Message.LAST_GOOD_INVALID, cause, remedy)
-        if good.digest == file.digest:
-            return None, None
+        if good is None or good.digest == file.digest:
+            return None, None  # there is nothing to go back to
         cause = f"{what}: the last known good {good.name} is used in its place"
         remedy = f"Correct {file.name}; `nodenetctl reload --wait` tries it once more as it is"
         return good, Problem(Message.NODE_FILE_QUARANTINED, cause, remedy)
 
     def _is_good(self, digest: str, hostname: str | None) -> bool:
-        with suppress(ValueError, PublishFailed):
-            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest == digest
+        with suppress(PublishFailed):
+            good = self._history.good(hostname).entry
+            return good is not None and good.digest == digest
         return False
 
     def _known(self) -> NewFile | None:

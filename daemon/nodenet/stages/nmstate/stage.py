@@ -32,7 +32,8 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
-from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile, Search
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.apply.changed import log_changed
@@ -40,7 +41,9 @@ from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.missing_links import MissingLinks
@@ -70,6 +73,8 @@ class NmstateStage:
         quarantine: Quarantine,
         way_back: WayBack,
         missing: MissingLinks,
+        going_back: GoingBack,
+        recorder: Recorder,
         directory: PurePath,
     ) -> None:
         """Look for node files in *directory*."""
@@ -81,6 +86,8 @@ class NmstateStage:
         self._quarantine = quarantine
         self._way_back = way_back
         self._missing = missing
+        self._going_back = going_back
+        self._recorder = recorder
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
@@ -103,7 +110,7 @@ class NmstateStage:
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found)
-            file = self._node_files.read(found.found)
+            file = self._node_files.read(found.found, facts.hostname)
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
             if wish.empty:
@@ -111,17 +118,23 @@ class NmstateStage:
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: nothing to apply")
             self._tell_found(file)
-            run = request.run if request.retry_refused else None
-            file, problem = self._quarantine.choose(file, facts.hostname, run=run)
-            if file.digest != facts.digest:
-                wish = await self._node_files.wanted(file, found)
-            cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
-            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
-            return beside(await self._settled(job), problem)
+            return await self._chosen(file, wish, found, facts, request)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return self._ended(facts, error)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
+
+    async def _chosen(self, own: NodeFile, wish: Desired, found: Search, facts: Facts, request: Request) -> Outcome:
+        """Settle *own*, or the last known good file in its place, behind the network of that one. Raises."""
+        run = request.run if request.retry_refused else None
+        file, problem = self._quarantine.choose(own, facts.hostname, run=run)
+        if file.digest != own.digest:
+            if waiting := await self._going_back.first(own, wish, facts.hostname):
+                return replace(waiting, facts=self._in_force.before(facts))
+            wish = await self._node_files.wanted(file, found)
+        cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
+        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
+        return beside(await self._settled(job), problem)
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
         """Return the outcome of a pass that *error* has ended; a disk that fails is asked again first."""
@@ -204,10 +217,12 @@ class NmstateStage:
         match plan:
             case Plan.KEEP:
                 self._in_force.mark(file)
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 reason = f"{file.name} is applied already and the state matches it"
                 return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
                 self._owed.write(job)
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 said = f"{file.name} asks for what is there already; nothing was applied"
                 return Done(said, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
@@ -239,6 +254,8 @@ class NmstateStage:
                 text, links = job.file.text, job.wish.links.existing | job.wish.links.made
                 seconds = await self._pipeline.apply(transaction, text, record, probing.accept, committed, links)
             self._owed.write(job)
+            story = job.story(probes=probing.answering)
+            await self._recorder.committed(job.file, job.wish, story, transaction)
         except (ProbeFailed, PublishFailed) as error:
             if isinstance(error, ProbeFailed) or isinstance(error.__cause__, ProbeFailed):
                 await probing.restored()
@@ -282,6 +299,7 @@ class NmstateStage:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
         refused = self._refusal.of(job, failure)
+        self._recorder.refused(job.file, job.story(cause=failure.cause))
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
         return instead or await self._refusal.back_first(job, refused, failure)
 

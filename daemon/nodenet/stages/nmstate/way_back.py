@@ -16,6 +16,7 @@ import structlog
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -23,7 +24,6 @@ from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.since import NEVER
-from nodenet.core.trial.record import Kept
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.network_before import NetworkBefore, What
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
@@ -99,6 +99,16 @@ class WayBack:
             raise
         with suppress(PublishFailed):
             self._before.forget()
+
+    @property
+    def before(self) -> NetworkBefore:
+        """What keeps the network and puts it back."""
+        return self._before
+
+    def begin(self, kept: Kept) -> None:
+        """Keep another network than the present one, which `restored` puts back. Raises PublishFailed."""
+        self._before.store(kept)
+        self._undone, self._told, self._refused_since = None, kept, None
 
     async def restored(self) -> Waiting | None:
         """Put the network back from before an apply that was interrupted; return what that waits for, if anything.

@@ -6,9 +6,12 @@ from pathlib import PurePath
 
 from nodenet.core.settings.model import Settings
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.history import History
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.probes import Probes
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
@@ -24,5 +27,7 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     way_back = WayBack.of(edges, pipeline)
     missing = MissingLinks(edges.kernel, edges.systemd, edges.clock)
     directory = PurePath(settings.node_file_dir)
-    parts = (pipeline, early, probes, quarantine, way_back, missing)
+    going_back = GoingBack(History(edges.files), edges.presence, pipeline, way_back)
+    recorder = Recorder.of(edges, settings, way_back.before)
+    parts = (pipeline, early, probes, quarantine, way_back, missing, going_back, recorder)
     return NmstateStage(edges.files, edges.nmstate, *parts, directory)

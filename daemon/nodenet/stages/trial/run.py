@@ -13,13 +13,14 @@ from pathlib import PurePath, PurePosixPath
 
 import structlog
 
-from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply import new_file
 from nodenet.core.apply.intent import Phase
-from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
+from nodenet.core.history.entry import Entry, Kind
 from nodenet.core.messages import Message
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import NmstateFailure
@@ -33,13 +34,16 @@ from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, Tr
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.history import History
 from nodenet.stages.apply.network_before import NetworkBefore
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.records import GOOD, NEW_FILE, PRIVATE, Records
+from nodenet.stages.apply.recorder import Recorder, Story
+from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
+from nodenet.stages.trial.to_entry import ToEntry
 
 log = structlog.get_logger()
 
@@ -62,11 +66,19 @@ class Job:
     target: PurePath
     replaced: bytes | None
     administrator: Administrator
+    entry: Entry | None = None
+    """What is gone back to, and its *network*."""
+    network: Kept | None = None
 
     @property
     def aside(self) -> PurePath:
         """Where the replaced file is kept until the commit."""
         return self.target.with_name(ASIDE)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the node is known to work with it: an administrator has confirmed it, or it did so before."""
+        return bool(self.order.seconds) or (self.entry is not None and self.entry.good)
 
 
 @dataclass(slots=True)
@@ -93,6 +105,8 @@ class TrialRun:
         self._directory = node_files.directory
         self._pipeline = pipeline
         self._before = before
+        self._recorder = Recorder.of(edges, settings, before)
+        self._to_entry = ToEntry(History(edges.files), before)
         self._probes = Probes.of(edges, settings)
         self._node_files = node_files
 
@@ -101,21 +115,23 @@ class TrialRun:
 
         The network is as before where this raises, unless the error says otherwise.
         """
-        file = self._staged(order)
+        entry = self._to_entry.entry(order.entry, facts.hostname) if order.entry else None
+        file = find.read(order.name, entry.text.encode()) if entry else self._staged(order)
         found = self._node_files.find(facts.hostname).found
         target = self._directory / refusals.install_name(found, facts.hostname)
         replaced = self._edges.files.read(target)
         async with self._edges.nmstate.transaction() as transaction:
             wish = await _judged(file, transaction)
-            await self._refuse(file, wish, transaction)
-            self._refuse_changed(file, facts)
-            job = Job(order, file, wish, facts, target, replaced, administrator)
+            network = await self._to_entry.network(entry, file, wish, force=order.force) if entry else None
+            await self._refuse(file, wish, transaction, network)
+            self._refuse_changed(file, facts, is_entry=network is not None)
+            job = Job(order, file, wish, facts, target, replaced, administrator, entry, network)
             try:
                 async with probing_around(self._probes, file, wish, proven=False) as probing:
                     await self._try(job, transaction, probing)
             finally:
                 self._probes.forget()  # what answers before the next trial of this file is another matter
-        self._keep(job)
+            await self._keep(job, transaction)
         return str(target)
 
     def _staged(self, order: TrialOrder) -> NodeFile:
@@ -128,7 +144,7 @@ class TrialRun:
             self._edges.files.remove(path)
         return find.read(order.name, content)
 
-    async def _refuse(self, file: NodeFile, wish: Desired, transaction: Transaction) -> None:
+    async def _refuse(self, file: NodeFile, wish: Desired, transaction: Transaction, network: Kept | None) -> None:
         """Return where the trial may begin. Raises NodenetError."""
         if waiting := await self._pipeline.obstacle(file.name, uses_ovs=wish.uses_ovs):
             raise Busy(waiting.reason, remedy="Try again when this is over")
@@ -143,18 +159,18 @@ class TrialRun:
             raise known or _shown(failure, wish) from failure
         if known := refusals.below_bridge(file.name, wish, refusals.touched_links(difference), below):
             raise known
-        if not difference:
+        if not difference and (network is None or await self._before.is_that_of(network)):
             raise refusals.nothing_to_try(file.name)
         if known := refusals.not_undone(file.name, difference, state):
             raise known
 
-    def _refuse_changed(self, file: NodeFile, facts: Facts) -> None:
+    def _refuse_changed(self, file: NodeFile, facts: Facts, *, is_entry: bool) -> None:
         """Return where the stage nmstate, which runs after every trial, finds the file that is in force now.
 
         Raises UsageInvalid.
         """
         edited = self._node_files.edited(facts)
-        if edited or facts.digest == file.digest:
+        if edited or (facts.digest == file.digest and not is_entry):
             raise refusals.own_file_changed(edited or facts.node_file or file.name)
 
     def _is_made_by_us(self, bridge: str) -> bool:
@@ -165,7 +181,10 @@ class TrialRun:
     async def _try(self, job: Job, transaction: Transaction, probing: Probing) -> None:
         before = self._pipeline.record
         await probing.begin()
-        await self._before.keep(job.file, job.wish)
+        if job.network:
+            await self._to_entry.keep(job.file, job.wish, job.network)
+        else:
+            await self._before.keep(job.file, job.wish)
         in_force = before.in_force if before else job.facts.applied_digest
         brings = before.brings_bridge if before else job.facts.brings_bridge
         record = self._pipeline.intent(job.file.digest, Phase.APPLYING, in_force=in_force, brings_bridge=brings)
@@ -191,7 +210,19 @@ class TrialRun:
 
     async def _hold(self, job: Job, probing: Probing, course: Course) -> None:
         """Return once the trial is confirmed and its file is installed. Raises NodenetError where it is to end."""
+        if job.network:
+            await self._before.put_back(job.network)
         await probing.accept()
+        if job.order.seconds:
+            await self._held(job, course)
+        if job.replaced is not None:
+            self._edges.files.write(job.aside, job.replaced, PRIVATE)
+        # Before the commit: whatever ends the node between the two, the next boot applies this file.
+        course.installed = True
+        self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
+
+    async def _held(self, job: Job, course: Course) -> None:
+        """Return once the trial is confirmed. Raises NodenetError where it is to end."""
         await self._checkpoint.extend(int(job.order.seconds) + MARGIN_SECONDS)
         until = self._pipeline.now() + job.order.seconds
         log.info(
@@ -203,11 +234,6 @@ class TrialRun:
         if end := await self._decided(until, job):
             course.ended = end
             raise end
-        if job.replaced is not None:
-            self._edges.files.write(job.aside, job.replaced, PRIVATE)
-        # Before the commit: whatever ends the node between the two, the next boot applies this file.
-        course.installed = True
-        self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
 
     async def _decided(self, until: float, job: Job) -> TrialEnded | None:
         """Return why the trial ends, None where it is confirmed."""
@@ -259,20 +285,23 @@ class TrialRun:
         with suppress(PublishFailed):  # the next nodenetd removes it
             self._edges.files.remove(job.aside)
 
-    def _keep(self, job: Job) -> None:
+    async def _keep(self, job: Job, transaction: Transaction) -> None:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
         digest, bridge = job.file.digest, job.wish.brings_bridge
-        good = LastGood(job.target.name, job.file.text, digest, job.facts.hostname, self._edges.clock.unix())
         self._before.forget_quietly()
         self._forget_aside(job)
         with suppress(PublishFailed):
             self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
-            records = Records(self._edges.files)
-            records.save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
-            records.save(GOOD, last_good.render(good))
+            if job.is_good:
+                Records(self._edges.files).save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
+            kind = Kind.ROLLBACK if job.entry else Kind.TRIAL
+            story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good)
+            await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
         log.info(
-            f"The trial of {job.file.name} is confirmed; it is installed as {job.target}",
+            f"Entry {job.entry.number} of the history is in force again; its file is installed as {job.target}"
+            if job.entry
+            else f"The trial of {job.file.name} is confirmed; it is installed as {job.target}",
             message=Message.TRIAL_CONFIRMED,
             digest=digest,
         )

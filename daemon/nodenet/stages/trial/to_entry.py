@@ -1,0 +1,68 @@
+"""When may a node go back to an earlier entry of the history, and to which network?
+
+The file of the entry is applied as on a trial, and the profiles of its network are put back before the probes: what
+later files have added goes. All of that is rolled back where it fails, or is not confirmed in time.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import takewhile
+
+from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.way_back import Kept
+from nodenet.core.errors import UplinkRefused, UsageInvalid
+from nodenet.core.history.entry import Entry
+from nodenet.core.history.going_back import missing_nics, network_of
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.trial.refusals import REMOVE_FIRST
+from nodenet.stages.apply.history import History, path_of
+from nodenet.stages.apply.network_before import NetworkBefore
+
+LIST = "Look at `nodenetctl history`"
+
+
+@dataclass(frozen=True, slots=True)
+class ToEntry:
+    """Finds what is gone back to."""
+
+    history: History
+    before: NetworkBefore
+
+    def entry(self, number: int, hostname: str | None) -> Entry:
+        """Return the entry *number*. Raises UsageInvalid where there is none to go back to, PublishFailed."""
+        try:
+            found = self.history.read(number)
+        except ValueError as error:
+            raise UsageInvalid(f"{path_of(number)} is damaged: {error}", remedy=LIST) from error
+        if found is None:
+            raise UsageInvalid(f"the history has no entry {number}", remedy=LIST)
+        if found.network is None:
+            lacks = "its change was refused" if found.cause else "it was kept without its network"
+            raise UsageInvalid(f"entry {number} of the history has no network to go back to: {lacks}", remedy=LIST)
+        if why := found.refused_for(hostname):
+            raise UsageInvalid(f"entry {number} of the history cannot be used: {why}", remedy=LIST)
+        return found
+
+    async def network(self, entry: Entry, file: NodeFile, wish: Desired, *, force: bool) -> Kept:
+        """Return the network of *entry* as it can come back. Raises NodenetError where it cannot."""
+        present = await self.before.look(file, wish)
+        newer = takewhile(lambda each: each.number > entry.number, self.history.all())
+        network = network_of(entry, newer, present, (BRIDGE, EXTRA_BRIDGE))
+        if network is None:
+            cause = f"the network of entry {entry.number} is from before br-ex was made, and its uplink is below it now"
+            raise UplinkRefused(cause, remedy=REMOVE_FIRST)
+        links = {each.link for each in (await self.before.profiles.inventory(profiles=False)).devices}
+        if (gone := missing_nics(network, links)) and not force:
+            raise UsageInvalid(
+                f"entry {entry.number} of the history has {' and '.join(gone)}, and this host has no such link",
+                remedy="Add `--force` to go back with the other links, or correct the node file",
+            )
+        return network
+
+    async def keep(self, file: NodeFile, wish: Desired, network: Kept) -> None:
+        """Keep the present network, with the links of both. Raises Unavailable, PublishFailed."""
+        now = await self.before.look(file, wish, whole=True)
+        links, names = {*now.links, *network.links}, {*now.names, *network.names}
+        self.before.store(replace(now, links=tuple(sorted(links)), names=tuple(sorted(names))))

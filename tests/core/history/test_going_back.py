@@ -1,0 +1,52 @@
+"""Which profiles are those of the last known good network."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from core.history.test_entry import GOOD
+from nodenet.core.change.way_back import Kept
+from nodenet.core.history.going_back import network_of
+from nodenet.core.network_manager.profile_backup import KeptProfile
+
+
+def profile(uuid: str, link: str = "", name: str = "") -> KeptProfile:
+    values: dict[str, Any] = {"interface-name": ["variant", "s", ["plain", link]]} if link else {}
+    return KeptProfile(uuid, name or uuid, "/p", in_memory=False, settings={"connection": ["dict", values]})
+
+
+ETH0, ETH1, STORAGE, BY_MAC = profile("a", "eth0"), profile("b", "eth1"), profile("c", "sto0"), profile("d", name="mac")
+THEN = Kept(
+    "w.yml",
+    "d",
+    ("eth0",),
+    (ETH0, ETH1, STORAGE, BY_MAC),
+    {"eth0": "a", "eth1": "b", "sto0": "c"},
+    intent="i",
+    due={"x": "y"},
+)
+GOOD_ONE = replace(GOOD, network=THEN)
+BAD = Kept("w.yml", "e", ("br-test", "eth0"), active={"eth0": "a"}, names=("mac",))
+
+
+def test_the_links_of_all_files_since_come_back_and_no_other_one() -> None:
+    """An administrator has changed the profile of sto0, which no file names."""
+    between = replace(GOOD, network=Kept("w.yml", "f", ("eth1",)))
+    found = network_of(GOOD_ONE, [between, replace(GOOD, network=None)], BAD)
+    assert found is not None
+    assert (found.links, found.names) == (("br-test", "eth0", "eth1"), ("mac",))
+    assert found.profiles == (ETH0, ETH1, BY_MAC)
+    assert found.active == {"eth0": "a", "eth1": "b"}
+    assert (found.intent, found.due, found.digest) == ("", {}, GOOD.digest)
+    only = network_of(GOOD_ONE, [], replace(BAD, names=()))
+    assert only is not None
+    assert only.profiles == (ETH0,)
+
+
+def test_there_is_no_way_back_without_the_profiles_or_below_a_bridge_that_was_made_since() -> None:
+    assert network_of(replace(GOOD, network=None), [], BAD) is None
+    bridged = replace(BAD, active={"br-ex": "x"})
+    assert network_of(GOOD_ONE, [], bridged, ("br-ex",)) is None
+    with_bridge = replace(GOOD, network=replace(THEN, active={"br-ex": "x"}))
+    assert network_of(with_bridge, [], bridged, ("br-ex",)) is not None
