@@ -104,6 +104,8 @@ class Nmstate:
         self._is_file = text.encode() in self._world.disk.node_files
         if self._is_file:
             self._world.rules.committed = False
+        else:
+            self._world.rules.bridge_tried()
         try:
             return await self._apply(document_of(text), rollback_timeout, deadline, made)
         finally:
@@ -176,6 +178,8 @@ class Nmstate:
         if checkpoint is None or not self._world.manager.commit(checkpoint):
             raise NmstateFailure(FailureKind.PLUGIN, f"the checkpoint {checkpoint} does not exist")
         self._world.rules.committed = self._world.rules.committed or self._is_file
+        if not self._is_file:
+            self._world.rules.bridge_failed_at = None
 
     def _need_manager(self) -> None:
         manager = self._world.manager

@@ -94,6 +94,10 @@ class Rules:
     others: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     """Link and its number → the addresses and routes that OVN-Kubernetes has put there."""
     trials: Trials = field(default_factory=Trials)
+    bus_events: int = 0
+    """How often the bus was away, or silent."""
+    bridge_failed_at: tuple[int, ...] | None = None
+    """What had happened when br-ex was tried last and not committed: boots, orders, and what came or went."""
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
     handles: Iterator[int] = field(default_factory=itertools.count)
@@ -249,6 +253,17 @@ class Rules:
         """Called from time to time: has systemd heard of the daemon as often as it asks for?"""
         late = self.world.now - self.world.systemd.lives_until
         self.hold("P10", f"systemd would have ended nodenetd {late:.0f} s ago", holds=late <= 0)
+
+    def bridge_tried(self) -> None:
+        """An apply of br-ex begins: under kubelet never for the second time without a reason."""
+        world = self.world
+        if not world.systemd.kubelet_runs:
+            return
+        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, self.bus_events)
+        self.hold(
+            "P4", "br-ex is tried again under kubelet, and nothing has happened", holds=now != self.bridge_failed_at
+        )
+        self.bridge_failed_at = now
 
     # -- P5
 

@@ -150,9 +150,14 @@ def test_a_file_that_is_rolled_back_and_a_trial_leave_what_is_of_ovn(product_nod
     assert seen(node) == before
     node.write(FILE, AS_DOCUMENTED)
     node.run("nodenetctl reload --wait", timeout=120)
-    with nothing_happens(node, seconds=60):
-        node.write("/root/tried.yml", AS_DOCUMENTED.replace("prefix-length: 24", "prefix-length: 25"))
-        node.run("nodenetctl try --for 5s /root/tried.yml", timeout=120, check=False)
+    settle(node)
+    profiles = keyfiles(node)
+    node.write("/root/tried.yml", AS_DOCUMENTED.replace("prefix-length: 24", "prefix-length: 25"))
+    node.run("nodenetctl try --for 5s /root/tried.yml", timeout=120, check=False)
+    document = settle(node)
+    assert document["health"] == "ok", document["problems"]
+    assert (seen(node), keyfiles(node)) == (before, profiles)
+    nothing_left(node)
 
 
 OFPORT = "ovs-vsctl get interface eth0 ofport"
