@@ -259,7 +259,8 @@ class Rules:
         world = self.world
         if not world.systemd.kubelet_runs:
             return
-        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, self.bus_events)
+        bus = self.bus_events, world.bus_up, world.bus_stalled
+        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, *bus)
         self.hold(
             "P4", "br-ex is tried again under kubelet, and nothing has happened", holds=now != self.bridge_failed_at
         )
@@ -312,6 +313,7 @@ class Rules:
 
     def new_process(self) -> None:
         self.process_began = self.world.now
+        self.bridge_failed_at = None  # a try that a kill cut short has not failed
         self.repeated.clear()
         self.inhibitors.clear()
         self.due_since = None

@@ -129,7 +129,7 @@ class Pipeline:
             return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)
         if waiting := await self._clear_checkpoints():
             return waiting
-        await self.others.put_back(calm=self.others.calm_seconds)  # what an apply had set aside that was interrupted
+        await self.others.put_back()  # what an apply had set aside that was interrupted
         return None
 
     async def unanswered(self, reason: str) -> Waiting:
