@@ -557,6 +557,18 @@ async def test_a_bridge_with_the_node_ip_is_kept_while_networkmanager_is_startin
     assert (rig.nmstate.applied, rig.ovsdb.removed) == ([], [])
 
 
+@pytest.mark.parametrize("settled", [True, False])
+async def test_br_ex_waits_for_its_uplink_and_for_no_other_link(*, settled: bool) -> None:
+    """NetworkManager's start takes minutes on a node with a cabled NIC without a DHCP server."""
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    rig.manager.status = ManagerState.STARTING
+    rig.settled = frozenset({"eth0"} if settled else {"eth1"})
+    rig.place("eth0")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done if settled else Waiting)
+    assert len(rig.nmstate.applied) == settled
+
+
 async def test_a_record_that_cannot_be_read_is_one_failure_with_its_remedy() -> None:
     """Without it nodenet does not know what the uplinks' profiles were: nothing is touched."""
     rig = Rig()

@@ -7,6 +7,7 @@ no timer tries again, only an event that says that the cause may be gone, an ord
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -154,7 +155,7 @@ class ConfigureOvsStage:
             return waiting or await self._remove(facts, record)
         if done := await self._later.look(request, facts, record):
             return done
-        waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
+        waiting = await self._obstacle(facts)
         # With a silent DHCP server NetworkManager does not become ready: what is there already needs no apply.
         if waiting and (self._pipeline.is_open or not (record and (record.leases or carries(record, facts)))):
             return waiting
@@ -182,7 +183,7 @@ class ConfigureOvsStage:
             raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
         for item in found:
             if wrong := next((finding for finding in item.findings if finding.rule in MADE_ANEW), None):
-                if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+                if waiting := await self._obstacle(facts):
                     return waiting
                 self._later.forget()
                 await self._remover.remove(transaction, known, record, (item.bridge,))
@@ -198,6 +199,20 @@ class ConfigureOvsStage:
             return await self._make(transaction, plan, known, facts, left)
         await self._mark(found)
         return await self._keep(plan, known, facts, record)
+
+    async def _obstacle(self, facts: Facts) -> Waiting | None:
+        """Return what must be waited for: of NetworkManager's start no more than the activation of the uplink.
+
+        Another link may be long in its start, as one whose DHCP server does not answer. Raises Unavailable,
+        RollbackFailed.
+        """
+        waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
+        if waiting is None or facts.selection is None or facts.selection.link is None:
+            return waiting
+        with contextlib.suppress(Unavailable):
+            if facts.selection.link in (await self._edges.gatherer.profiles.inventory(profiles=False)).settled:
+                return await self._pipeline.obstacle(BRIDGE, uses_ovs=True, early=True)
+        return waiting
 
     async def _refuse_another_try(self, request: Request) -> None:
         """Return unless an apply has failed in this boot and all that is new is this process. Raises NmstateFailure.
@@ -240,7 +255,7 @@ class ConfigureOvsStage:
     async def _make(
         self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document
     ) -> Done | Waiting:
-        if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+        if waiting := await self._obstacle(facts):
             return waiting
         await self._edges.gatherer.prove_plugin()
         await self._edges.gatherer.prove_datapath(self._edges.datapath)
