@@ -156,12 +156,14 @@ def test_a_file_that_is_rolled_back_and_a_trial_leave_what_is_of_ovn(product_nod
     node.write(FILE, AS_DOCUMENTED)
     node.run("nodenetctl reload --wait", timeout=120)
     settle(node)
-    profiles = keyfiles(node)
+    before = seen(node)
     node.write("/root/tried.yml", AS_DOCUMENTED.replace("prefix-length: 24", "prefix-length: 25"))
     node.run("nodenetctl try --for 5s /root/tried.yml", timeout=120, check=False)
     document = settle(node)
     assert document["health"] == "ok", document["problems"]
-    assert (seen(node), keyfiles(node)) == (before, profiles)
+    now = seen(node)
+    assert ([line for line in before if line not in now], [line for line in now if line not in before]) == ([], [])
+    assert node.run(f"grep -l -e 169.254 -e 172.30 -e fd69 -e 10.128 {KEYFILES}/*", check=False).stdout == ""
     nothing_left(node)
 
 
