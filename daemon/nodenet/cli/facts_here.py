@@ -31,7 +31,7 @@ REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
 
 
 def read() -> tuple[BridgeFacts, Settings]:
-    """Return the present facts and the settings. Raises Unavailable naming what is silent, NotAllowed, SettingsInvalid."""
+    """Return the present facts and settings. Raises Unavailable naming what is silent, NotAllowed, SettingsInvalid."""
     settings = settings_parser.parse(settings_files.read()).settings
     try:
         vips = (*settings.api_vips, *settings.ingress_vips)
