@@ -50,6 +50,6 @@ def test_what_moves_to_a_bridge_is_on_the_bridge() -> None:
 def test_what_an_earlier_daemon_published_is_on_its_link() -> None:
     """Without a source; a document of an earlier version has no places at all."""
     kept = Selection((ip_address("192.0.2.5"), ip_address("2001:db8::5")), "eth0")
-    assert shown(kept) == "192.0.2.5, 2001:db8::5 on eth0"
+    assert shown(kept) == "192.0.2.5 on eth0, 2001:db8::5"
     assert places({"node_ips": ["192.0.2.5"], "link": "eth0"}) == "192.0.2.5 on eth0"
     assert places({"node_ips": [], "link": None}) == ""
