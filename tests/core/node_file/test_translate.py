@@ -51,8 +51,10 @@ from nodenet.core.node_file.yaml_text import load
         ),
         (
             "Verification failure: eth0.interface.ipv4.address desire '[{ip: 192.0.2.5}]', current '[]'",
-            "eth0 has none of its ipv4 addresses after the apply: "
-            "NetworkManager does not use one that another host has",
+            (
+                "eth0 has none of its ipv4 addresses after the apply: "
+                "NetworkManager does not use one that another host has"
+            ),
             "Give this node an address of its own; `journalctl -b -u NetworkManager` names a conflict",
         ),
         (
