@@ -29,7 +29,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
-from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
 from simulation.engine import Violation
 from simulation.next_boot import NextBoot
 from simulation.trials import Trials
@@ -54,7 +54,7 @@ UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
 BLAMED = ".yml: NetworkManager could not roll back"
 READ, UNREAD_SECONDS = "cannot be read", 55.0
-WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
+WAYS_BACK = frozenset(map(str, (BRIDGE, BRIDGE_INTENT, CHANGE, INTENT)))
 """The records that say what an interrupted apply has to be undone with."""
 APPLIED = "/etc/nmstate/openshift/applied"
 NODE_IP = "/run/nodeip-configuration/primary-ip"
@@ -164,7 +164,7 @@ class Rules:
         Of the first one the status names a reload as remedy; nothing can know what was in the second one. While there
         is something to undo, nodenetd asks for the first one for a minute before it goes on.
         """
-        asked = UNREAD_SECONDS if str(APPLY) in self.world.disk.content else 0.0
+        asked = UNREAD_SECONDS if str(CHANGE) in self.world.disk.content else 0.0
         begin = self.world.boot_began
         said = [line.text for line in self.journal if line.now >= begin + (asked if READ in line.text else 0.0)]
         return any(text.startswith((f"{path} {READ}", f"Set {path} aside")) for text in said for path in WAYS_BACK)
@@ -300,7 +300,7 @@ class Rules:
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
-        if text.startswith("An apply of ") and self.committed:
+        if text.startswith("The apply of ") and self.committed:
             runs = self.world.systemd.kubelet_runs
             self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):

@@ -95,3 +95,12 @@ def test_what_is_not_understood_is_named_with_its_author_and_without_secrets() -
     document = load("w.yml", TEXT)
     found = finding_of(NmstateFailure(FailureKind.INVALID, "no hunter2 today"), document, secrets_of(document))
     assert (found.cause, found.remedy, found.line) == ("libnmstate reports: no <hidden> today", CHECK, 0)
+
+
+def test_a_kernel_without_the_module_of_a_link_is_named() -> None:
+    """It was called a bug of libnmstate (A13)."""
+    text = "Bug: Device(CreationFailed): {} failed to create resources: could not be created: Operation not supported"
+    cause, remedy = translated(text.format("eth0.20"))
+    assert cause == "the kernel of this host makes no VLAN, and so no eth0.20: it has no module 8021q"
+    assert "modprobe 8021q" in remedy
+    assert translated(text.format("vrf0"))[0].startswith("the kernel of this host cannot make vrf0")

@@ -25,7 +25,7 @@ from fakes import (
     FakeStanding,
     FakeSystemd,
     FakeTargets,
-    others_on_links,
+    stage_edges,
 )
 from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent, Phase
@@ -34,6 +34,8 @@ from nodenet.core.apply.unsettled import GRACE_SECONDS, SETTLE_SECONDS
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.change.record import Change, What, render
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
@@ -46,23 +48,23 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
-from nodenet.stages.apply.history import History, path_of
-from nodenet.stages.apply.network_before import NetworkBefore, What
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.core.settings.model import Settings
+from nodenet.loop.attempts import behind_undo
+from nodenet.stages.apply.changes import Changes
+from nodenet.stages.apply.history import path_of
+from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import ProbeEdges, Probes
-from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder
-from nodenet.stages.apply.records import INTENT, NEW_FILE
+from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
+from nodenet.stages.apply.undo import Undo
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.nmstate.taken import Taken
-from nodenet.stages.nmstate.way_back import WayBack
 
+EDGES = ("files", "manager", "nmstate", "ovsdb", "clock", "profiles", "kernel", "neighbours", "standing")
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = str(DIRECTORY / "worker-0.yml")
 APPLIED = str(DIRECTORY / "applied")
@@ -88,39 +90,40 @@ class Rig:
     standing: FakeStanding = field(default_factory=FakeStanding)
 
     def __post_init__(self) -> None:
-        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        links = others_on_links(
-            standing=self.standing, kernel=self.kernel, profiles=self.profiles, ovsdb=self.ovsdb, files=self.files
-        )
-        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock, links)
-        pipeline = Pipeline(outside, BOOT_ID, 240.0)
+        parts = {name: getattr(self, name) for name in EDGES}
+        edges = stage_edges(**parts)
         settling = Settling(self.manager, self.profiles, self.kernel, self.clock)
         outside_probes = ProbeEdges(
             self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files, FakeProfiles()
         )
         self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2, back_seconds=0.3)
-        quarantine = Quarantine(self.files, BOOT_ID, 2)
-        keeper, checkpoint = ProfileKeeper(self.profiles, self.files), OpenCheckpoint(self.manager, pipeline)
-        before = NetworkBefore(What.APPLY, self.files, self.profiles, self.manager, keeper, checkpoint)
-        way_back = WayBack(before, presence, pipeline)
+        quarantine = Quarantine(self.files, edges.store, BOOT_ID, 2)
         missing = MissingLinks(self.kernel, self.files, self.systemd, self.clock)
-        history = History(self.files)
-        going_back = GoingBack(history, presence, pipeline, way_back)
-        recorder = Recorder(before, history, self.clock, BOOT_ID, "s")
+        self.changes, self.undo = Changes(edges), Undo(edges)
+        self.pipeline = Pipeline(edges, Settings())
+        going_back, recorder = GoingBack(edges, self.pipeline), Recorder.of(edges, Settings())
         taken = Taken(self.systemd)
-        parts = (pipeline, settling, self.probes, quarantine, way_back, missing, going_back, recorder, taken)
-        self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
+        own = (self.pipeline, settling, self.probes, quarantine, missing, going_back, recorder, taken)
+        self.stage = NmstateStage(edges, *own, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
+        """Attempt the stage as the loop does: behind the undo of what is open."""
         self.clock.now += 1
-        return await self.stage.attempt(facts, request)
+        return await behind_undo(self.undo, self.stage, facts, request)
 
     @property
     def record(self) -> Intent:
-        return intent.parse(self.files.content[str(INTENT)])
+        record = self.pipeline.record
+        assert record is not None
+        return record
 
     def remember(self, record: Intent) -> None:
-        self.files.content[str(INTENT)] = intent.render(record)
+        """Let *record* be the result of the last apply, or the change that it left open."""
+        if record.phase is Phase.APPLYING:
+            change = Change(What.NODE_FILE, "worker-0.yml", record, Network(("eth0",)))
+            self.files.content[str(CHANGE)] = render(change)
+        else:
+            self.files.content[str(INTENT)] = intent.render(record)
 
 
 async def test_a_new_file_is_applied_committed_and_recorded() -> None:
@@ -183,15 +186,9 @@ async def test_a_state_that_matches_already_is_adopted() -> None:
     assert rig.record.phase is Phase.GOOD
 
 
-async def test_an_interrupted_apply_is_applied_once_more_even_where_the_state_matches() -> None:
-    """It was never verified."""
-    rig = Rig(nmstate=FakeNmstate())
-    rig.remember(Intent("other", Phase.APPLYING, "an earlier boot", 5.0))
-    assert isinstance(await rig.attempt(), Done)
-    assert rig.nmstate.applied == [TEXT.decode()]
-
-
-@pytest.mark.parametrize("status", set(ManagerState) - {ManagerState.READY, ManagerState.STARTING})
+@pytest.mark.parametrize(
+    "status", [state for state in ManagerState if state not in (ManagerState.READY, ManagerState.STARTING)]
+)
 async def test_network_manager_is_waited_for_in_words(status: ManagerState) -> None:
     """Nothing is touched before it is there."""
     rig = Rig(manager=FakeManager(status))
@@ -278,9 +275,9 @@ async def test_the_checkpoint_of_a_killed_child_is_rolled_back_at_once() -> None
     """NetworkManager's timer is only the last resort."""
     rig = Rig()
     rig.nmstate.fails = [NmstateFailure(FailureKind.KILLED, "hung")]
-    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
     await rig.attempt()
-    assert rig.manager.rolled_back == ["/cp/1"]
+    assert rig.manager.rolled_back == ["/checkpoint/1"]
 
 
 @pytest.mark.parametrize(
@@ -735,7 +732,8 @@ async def test_an_address_of_another_host_is_refused_before_the_apply() -> None:
     assert isinstance(outcome, Failed)
     assert outcome.problem.message is Message.PROBE_FAILED
     assert outcome.problem.cause == "worker-0.yml: the address 192.0.2.5 of eth0 is in use by another host"
-    assert (rig.nmstate.applied, rig.files.writes) == ([], [str(NEW_FILE), str(PATH), str(path_of(1))])
+    assert rig.nmstate.applied == []
+    assert rig.files.content.keys() == {FILE, str(NEW_FILE), str(PATH), str(path_of(1))}
 
 
 async def test_the_detail_names_what_answers() -> None:
@@ -973,7 +971,7 @@ async def test_a_file_that_cannot_be_rolled_back_gives_way_to_the_last_known_goo
     rig = Rig(manager=StuckManager())
     lost_boots(rig)
     rig.files.content[str(NEW_FILE)] = new_file.render(NewFile("another"))
-    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")]
     waiting = await rig.attempt()
     assert isinstance(waiting, Waiting)
@@ -998,7 +996,7 @@ async def test_the_last_known_good_file_that_cannot_be_rolled_back_gives_way_to_
     """A person must look then; the two files do not take turns."""
     rig = Rig(manager=StuckManager())
     lost_boots(rig)
-    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/cp/1", rig.clock.now))
+    rig.nmstate.during_apply = lambda: rig.manager.pending.append(Checkpoint("/checkpoint/1", rig.clock.now))
     rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")]
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)

@@ -152,7 +152,7 @@ class ConfigureOvsStage:
             return done
         waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
         # With a silent DHCP server NetworkManager does not become ready: what is there already needs no apply.
-        if waiting and (self._pipeline.is_open or not (record and (record.leases or carries(record, facts)))):
+        if waiting and not (record and (record.leases or carries(record, facts))):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
@@ -261,7 +261,7 @@ class ConfigureOvsStage:
         selection = facts.selection
         if selection and selection.link in record.uplinks.values():
             bridges = {link: name for name, link in record.uplinks.items()}
-            selection = replace(selection, link=bridges[str(selection.link)])
+            selection = selection.moved(bridges)
         detail = ", ".join(f"{uplink.bridge} over {uplink.link} ({uplink.reason})" for uplink in plan.uplinks)
         detail += CARRIES if record.finish else ""
         known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
@@ -296,5 +296,5 @@ def _plain(facts: Facts, uplinks: Mapping[str, str | None]) -> Facts:
     """Return *facts* without the bridges of *uplinks*: bridge → the link that has its addresses now."""
     selection = facts.selection
     if selection and selection.link in uplinks:
-        selection = replace(selection, link=uplinks[str(selection.link)])
+        selection = selection.moved(uplinks)
     return replace(facts, bridge=None, uplink=None, selection=selection)
