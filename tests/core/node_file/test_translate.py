@@ -50,6 +50,14 @@ from nodenet.core.node_file.yaml_text import load
             "Correct the name, or wait for the hardware",
         ),
         (
+            "Verification failure: eth0.interface.ipv4.address desire '[{ip: 192.0.2.5}]', current '[]'",
+            (
+                "eth0 has none of its ipv4 addresses after the apply: "
+                "NetworkManager does not use one that another host has"
+            ),
+            "Give this node an address of its own; `journalctl -b -u NetworkManager` names a conflict",
+        ),
+        (
             "Verification failure: eth0.interface.mtu desire '9000', current '1500'",
             "after the apply mtu of eth0 is 1500, and 9000 was asked for",
             "Compare the node file with the hardware: names of links, MTU, what the NIC can do",

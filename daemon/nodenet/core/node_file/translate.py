@@ -182,6 +182,14 @@ _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Translation]],
             _fixed(r"a route leaves by \1, and this host has no such link", "Correct `next-hop-interface`"),
         ),
         (
+            r"Verification failure: (\S+?)\.interface\.(ipv[46])\.address desire(?:d)? '.*?', current '\[\]'",
+            _fixed(
+                r"\1 has none of its \2 addresses after the apply: "
+                "NetworkManager does not use one that another host has",
+                "Give this node an address of its own; `journalctl -b -u NetworkManager` names a conflict",
+            ),
+        ),
+        (
             r"Verification failure: (\S+?)\.interface\.(\S+) desire(?:d)? '(.*?)', current '(.*?)'",
             _fixed(
                 r"after the apply \2 of \1 is \4, and \3 was asked for",
