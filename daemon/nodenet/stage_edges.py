@@ -30,6 +30,7 @@ class StageEdges:
     host: ports.Host
     leases: ports.LeaseNames
     files: ports.Files
+    store: ports.Store
     manager: ports.Manager
     presence: Presence
     nmstate: ports.Nmstate
@@ -38,6 +39,7 @@ class StageEdges:
     sysctls: ports.Sysctls
     neighbours: ports.Neighbours
     kernel: ports.Kernel
+    standing: ports.Standing
     systemd: ports.Systemd
     dns: ports.DnsManager
     resolved: ports.Resolved

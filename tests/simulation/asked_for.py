@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from simulation.run import Run
 
 BRIDGE = "br-ex"
-APPLIED = frozenset({"static", "dhcp", "bridge"})
+APPLIED = frozenset({"static", "dhcp", "other-lease", "bridge"})
 """What a node file may ask for, of those that a node can have."""
 OTHER_INPUTS = frozenset({"node-file-edited", "readdressed", "nic-renamed", "file-tried"})
 """Kinds of faults that change what is asked for, or what for."""

@@ -21,7 +21,7 @@ from simulation.trials import look_at_trials
 if TYPE_CHECKING:
     from simulation.run import Run
 
-FINE = frozenset({"", "dhcp", "static", "bridge", "empty"})
+FINE = frozenset({"", "dhcp", "other-lease", "static", "bridge", "empty"})
 """What a node file may ask for on a node that can do it."""
 REFUSED = frozenset({"missing-nic", "invalid", "unknown-type"})
 LEAVE_NOTHING = frozenset(
@@ -122,6 +122,7 @@ def look_at_status(run: Run) -> None:
     look_at_what_was_asked_for(run, shown)
     look_at_way_out(run, shown)
     look_at_trials(run, shown)
+    rules.look_at_others()
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles
         rules.hold("P5", f"the profile {uuid} of another program is gone", holds=there)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.errors import RollbackFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import DISCONNECTED, Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
@@ -118,6 +119,17 @@ class Profiles(Manager):
             tuple(devices), found, states, self.world.manager.has_ovs, False, settled, automatic, activating
         )
 
+    async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
+        await self._ask("profiles.leases", 0.01)
+        devices = (one for one in self.world.manager.memory.devices.values() if one.kind != "ovs-bridge")
+        return {
+            one.link: LeaseMark(
+                one.lease.ip if one.lease else None, f"{one.turn} {one.applied}", f"{one.turn} {one.given}"
+            )
+            for one in devices
+            if one.link in links
+        }
+
     def _lease(self, device: SimulatedDevice) -> Lease4 | None:
         if device.lease is None:
             return None
@@ -182,6 +194,7 @@ class Profiles(Manager):
         device = self._device(link)
         if device.profile is None:
             raise Unavailable(f"NetworkManager does not reapply the profile of {link}: not active")
+        self.world.kernel.strip(link)
         before = self.world.kernel.held(link)
         self.world.manager.ip.configure(device, self._profile(device.profile))
         self.world.rules.addresses_taken(link, before - self.world.kernel.held(link))

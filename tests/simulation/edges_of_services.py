@@ -44,6 +44,9 @@ class Ovsdb(Edge):
         await self._ask("ovsdb.bridges")
         return self.world.ovs.seen(frozenset(self.world.kernel.links))
 
+    async def request_ofport(self, interface: str, number: int) -> None:
+        raise NotImplementedError(f"no port has a number here, as {number} of {interface}")
+
     async def remove_bridge(self, name: str) -> bool:
         await self._ask("ovsdb.remove_bridge")
         row = self.world.ovs.rows.get(name)

@@ -31,6 +31,7 @@ ORDINARY: Mapping[str, Node] = {
     "file": replace(PLAIN, ovn=False, file="static"),
     "file-br-ex": replace(PLAIN, file="static"),
     "file-dhcp": replace(PLAIN, file="dhcp", profile="dhcp"),
+    "file-other-lease": replace(PLAIN, file="other-lease", ovn=False),
     "bridge-of-file": replace(PLAIN, file="bridge", ovn=False),
     "refused": replace(PLAIN, file="missing-nic", on_failure="degrade"),
     "dead-gateway": replace(PLAIN, ovn=False, file="dead-gateway", on_failure="degrade"),

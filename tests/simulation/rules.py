@@ -29,7 +29,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
-from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
 from simulation.engine import Violation
 from simulation.next_boot import NextBoot
 from simulation.trials import Trials
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
     from simulation.systemd import Start
     from simulation.world import World
 
+OVN_SECONDS = 5.0
+"""After the start of kubelet ovnkube-node is there."""
 UNSEEN_SECONDS = 45.0
 """How long a lost address or carrier may be unknown to the status: a watchdog's beat, and patience with a rollback."""
 DARK_SECONDS = 240.0
@@ -52,7 +54,7 @@ UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
 BLAMED = ".yml: NetworkManager could not roll back"
 READ, UNREAD_SECONDS = "cannot be read", 55.0
-WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
+WAYS_BACK = frozenset(map(str, (BRIDGE, BRIDGE_INTENT, CHANGE, INTENT)))
 """The records that say what an interrupted apply has to be undone with."""
 APPLIED = "/etc/nmstate/openshift/applied"
 NODE_IP = "/run/nodeip-configuration/primary-ip"
@@ -91,6 +93,8 @@ class Rules:
     """When this process began: how many applies there were."""
     foreign_profiles: set[str] = field(default_factory=set)
     foreign_ports: set[tuple[str, str]] = field(default_factory=set)
+    others: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    """Link and its number → the addresses and routes that OVN-Kubernetes has put there."""
     trials: Trials = field(default_factory=Trials)
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
@@ -114,6 +118,15 @@ class Rules:
             self.blame(rule, text)
 
     # -- P1
+
+    def leases_are_held(self) -> None:
+        """Look, at the commit of a node file, whether its gateway answers over a lease that was given up."""
+        world = self.world
+        for device in world.manager.memory.devices.values():
+            segment = world.segment_of(device.link)
+            answers = segment is not None and device.gateway is not None and segment.answers(device.gateway)
+            text = f"a file was kept with the lease of {device.link} given up"
+            self.hold("P1", text, holds=not (device.given_up and answers))
 
     def offers_network(self) -> bool:
         """Whether the world lets the node have a network at this moment."""
@@ -151,7 +164,7 @@ class Rules:
         Of the first one the status names a reload as remedy; nothing can know what was in the second one. While there
         is something to undo, nodenetd asks for the first one for a minute before it goes on.
         """
-        asked = UNREAD_SECONDS if str(APPLY) in self.world.disk.content else 0.0
+        asked = UNREAD_SECONDS if str(CHANGE) in self.world.disk.content else 0.0
         begin = self.world.boot_began
         said = [line.text for line in self.journal if line.now >= begin + (asked if READ in line.text else 0.0)]
         return any(text.startswith((f"{path} {READ}", f"Set {path} aside")) for text in said for path in WAYS_BACK)
@@ -193,6 +206,7 @@ class Rules:
     # -- P2
 
     def kubelet_started(self, start: Start) -> None:
+        self.world.after_in_boot(OVN_SECONDS, self.world.ovn_comes)
         name = self.world.static_name or self.world.transient_name
         self.hold("P2", f"kubelet starts on a host called {name}", holds=name != "localhost")
         address = start.variables.get("KUBELET_NODE_IP", "")
@@ -263,6 +277,21 @@ class Rules:
         foreign = [name for name in row.ports if (row.name, name) in self.foreign_ports]
         self.hold("P5", f"the bridge {row.name} is removed with {foreign} of others", holds=not foreign)
 
+    def written_profile(self, link: str) -> None:
+        """Libnmstate is about to write a profile for *link*: it takes over whatever stands on the link."""
+        found = self.world.kernel.links.get(link)
+        theirs = found.routes if found else set()
+        self.hold("P5", f"{sorted(theirs)} of OVN-Kubernetes get into the profile of {link}", holds=not theirs)
+
+    def look_at_others(self) -> None:
+        """Called once all is calm: is everything that others put on a link there after all that was done?"""
+        for (name, index), put in self.others.items():
+            link = self.world.kernel.links.get(name)
+            if link is None or link.index != index:
+                continue  # another link, or none: its own program puts that on a new one
+            lacking = put - {*map(str, link.addresses), *link.routes}
+            self.hold("P5", f"{sorted(lacking)} of OVN-Kubernetes are gone from {name}", holds=not lacking)
+
     # -- P7
 
     def said(self, level: str, text: str, fields: dict[str, Any]) -> None:
@@ -271,7 +300,7 @@ class Rules:
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
-        if text.startswith("An apply of ") and self.committed:
+        if text.startswith("The apply of ") and self.committed:
             runs = self.world.systemd.kubelet_runs
             self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):

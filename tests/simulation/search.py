@@ -73,7 +73,7 @@ IN_TRIAL = (
 )
 """The calls of a trial, and of its end."""
 FILES = (
-    *("", "", "", "dhcp", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"),
+    *("", "", "", "dhcp", "other-lease", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"),
     *("dead-gateway", "taken-address"),
 )
 """What a node file may ask for; "": there is none."""

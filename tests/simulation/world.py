@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from random import Random
 from typing import TYPE_CHECKING
 
+from nodenet.cli.undo_keyfiles import put_back
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.errors import NodenetError
 from nodenet.core.ip import IPAddress
-from simulation.disk import Disk
+from simulation.disk import Disk, DiskOfBoot
 from simulation.engine import Timeline
 from simulation.hosted import HostedUnits
 from simulation.kernel import Kernel, SimulatedLink
@@ -31,6 +34,9 @@ if TYPE_CHECKING:
 COALESCED_SECONDS = 0.002
 LATEST_SECONDS, MOMENT_SECONDS = 30.0, 0.02
 """How much later an answer may come, and how long before the end of the daemon's timer."""
+OVN_ADDRESSES: tuple[tuple[IPAddress, int], ...] = ((IPv4Address("169.254.0.2"), 17), (IPv6Address("fd69::2"), 112))
+OVN_ROUTES = frozenset({"169.254.0.1/32", "172.30.0.0/16"})
+"""What OVN-Kubernetes has on br-ex: masquerade addresses, its host route, and one to the services."""
 LONGEST_SHORT_BOOT = 4.0
 """Seconds."""
 
@@ -172,12 +178,25 @@ class World:
             self.ovs.sync()
         self.needs_boot = True
 
+    def ovn_comes(self) -> None:
+        """OVN-Kubernetes puts its masquerade addresses and routes on br-ex, once: at its start, beside the node IP."""
+        link = self.kernel.links.get("br-ex")
+        if link is None or link.routes or not any(who == "nm" for _, _, who in link.addresses.values()):
+            return
+        for address, prefix in OVN_ADDRESSES:
+            self.kernel.give("br-ex", address, prefix, leased=False, who="ovn")
+            link.tentative.discard(address)
+        link.routes |= OVN_ROUTES
+        self.rules.others["br-ex", link.index] = frozenset({*(str(one) for one, _ in OVN_ADDRESSES), *OVN_ROUTES})
+        self.kernel.touch()
+
     def boot(self) -> None:
         """Begin a boot: kernel, Open vSwitch, systemd, NetworkManager; the daemon is started by the run."""
         self.boots += 1
         self.boot_began, self.slept = self.now - 5.0, 0.0
         self.needs_boot = False
         self.kernel.boot()
+        self.rules.others.clear()
         for mac, name in self.nics.items():
             self.kernel.add(name, mac)
             self.kernel.set_carrier(name, present=mac not in self.unplugged)
@@ -190,6 +209,8 @@ class World:
         self.units.boot()
         self.hosted.boot()
         self.manager.stop()
+        with suppress(NodenetError, ValueError):  # nodenet-undo.service fails, and NetworkManager starts all the same
+            put_back(DiskOfBoot(self.disk), self.boot_id)
         self.manager.start()
         self.touched_by_rollback()
         if self.short_boots:

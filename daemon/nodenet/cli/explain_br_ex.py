@@ -18,7 +18,7 @@ from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.condition import BridgeCondition
 from nodenet.core.br_ex.explain import MADE_BY, conditions, explanation
 from nodenet.core.br_ex.facts import BridgeFacts
-from nodenet.core.br_ex.plan import Plan, compared, plan
+from nodenet.core.br_ex.plan import Plan, plan
 from nodenet.core.errors import Unavailable
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.settings.model import Datapath
@@ -90,7 +90,7 @@ def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
 
     async def ask() -> dict[str, Any]:
         async with Nmstate().transaction() as transaction:
-            return await transaction.compare(json.dumps(compared(made, facts)), facts.state)
+            return await transaction.compare(json.dumps(made.document), facts.state)
 
     try:
         return asyncio.run(ask())

@@ -151,6 +151,8 @@ class Message(Enum):
     """br-ex could not be made, or Open vSwitch does not work."""
     UPLINK_REFUSED = "481e3dcdd8cc4df29c9f3298df8e6ca2"
     """No link can be the uplink of br-ex, or the one that was named cannot."""
+    OTHERS_NOT_BACK = "9ac619fdd3de5f9425c2281870b0fbba"
+    """What another program had on a link is not there again after a change."""
     BRIDGE_FOREIGN = "a0edf8558f7248a2ad663709ccb79ccb"
     """br-ex was made by another program."""
     BRIDGE_MENDED = "ebe1b8ea521d4d0f9baf2ecdbc7e00a5"

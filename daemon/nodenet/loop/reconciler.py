@@ -102,6 +102,11 @@ class Reconciler(LoopOrders):
             journal.uplink(problem)
         self._show(uplink=problem, uplink_notes=notes)
 
+    def report_records(self, problem: Problem | None) -> None:
+        """Take why the disk does not take records into status and journal; None: it does."""
+        journal.records(problem)
+        self._show(records=problem)
+
     async def run(self) -> None:
         """Run until stopped."""
         self._show()

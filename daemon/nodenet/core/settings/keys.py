@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeVar
 
-from nodenet.core.settings.hosted import Enabled, HostedMode, RoleSetting
+from nodenet.core.settings.hosted import ClusterDnsTrust, Enabled, HostedMode, RoleSetting
 from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
 from nodenet.core.settings.toml_text import shown
@@ -27,6 +27,7 @@ UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TARGET = re.compile(r"(tcp|https)://(?:\[([^\]]+)\]|([^:\[\]/]+))(?::(\d{1,5}))?(/[!-\"$-~]*)?")
 _HTTPS_PORT = 443
+_LOCAL_URL = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})/[A-Za-z0-9._~/-]*")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 _T = TypeVar("_T")
 
@@ -150,6 +151,14 @@ def _path(value: object) -> str:
     return "/" + "/".join(filter(None, path.split("/")))
 
 
+def _ingress_health(value: object) -> str:
+    url = _text(value)
+    found = _LOCAL_URL.fullmatch(url)
+    if not found or not 1 <= int(found[1]) <= 65535:
+        raise Refused("expected 'http://127.0.0.1:PORT/PATH'")
+    return url
+
+
 def _ca_file(value: object) -> str:
     """Return a path that needs no quoting in haproxy's configuration."""
     path = _path(value) if value else _text(value)
@@ -267,6 +276,8 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.api_port": partial(_whole, 1, 65535, "a port"),
     "hosted.lb_port": partial(_whole, 1, 65535, "a port"),
     "hosted.ca_file": _ca_file,
+    "hosted.ingress_health": _ingress_health,
+    "hosted.cluster_dns": lambda value: ClusterDnsTrust(_one_of(tuple(ClusterDnsTrust), value)),
     "kubernetes.kubeconfig": lambda value: _path(value) if value else _text(value),
     "kubernetes.node_name": _node_name,
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),

@@ -152,7 +152,7 @@ class ConfigureOvsStage:
             return done
         waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
         # With a silent DHCP server NetworkManager does not become ready: what is there already needs no apply.
-        if waiting and (self._pipeline.is_open or not (record and (record.leases or carries(record, facts)))):
+        if waiting and not (record and (record.leases or carries(record, facts))):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
@@ -184,7 +184,7 @@ class ConfigureOvsStage:
         log_ports_of_others(self._edges.files, found)
         plan = bridge.plan(known, self._edges.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
-        left = {} if adopted else await transaction.compare(json.dumps(bridge.compared(plan, known)), known.state)
+        left = {} if adopted else await transaction.compare(json.dumps(plan.document), known.state)
         if left:
             return await self._make(transaction, plan, known, facts, left)
         await self._mark(found)
