@@ -22,8 +22,10 @@ from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
@@ -33,6 +35,7 @@ from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.settings.model import ProbeTarget, Settings
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.unit_stage.unit import Unit
+from nodenet.edge.files.store import Store
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
@@ -233,6 +236,7 @@ class FakeNmstate:
         made: Callable[[str], None],
         patched: Collection[str] = (),
     ) -> str | None:
+        await asyncio.sleep(0)  # what runs beside it has a turn
         self.patched = frozenset(patched)
         self.during_apply()
         made("/checkpoint/1")
@@ -304,14 +308,21 @@ class FakeOvsdb:
 
 @dataclass
 class FakeProfiles:
-    """NetworkManager's devices and profiles; *done* are the orders, in order, *on_connect* what follows one."""
+    """NetworkManager's devices and profiles; *done* are the orders, in order, *on_…* what follows one."""
 
     found: Inventory = field(default_factory=Inventory)
     done: list[tuple[Any, ...]] = field(default_factory=list)
     on_connect: Callable[[], None] = lambda: None
+    on_give_back: Callable[[KeptProfile], None] = lambda _: None
     broken: NodenetError | None = None
     differs: bool = True
     """Whether a profile has not yet what is set."""
+    marks: dict[str, LeaseMark] = field(default_factory=dict)
+
+    async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
+        if self.broken:
+            raise self.broken
+        return {link: mark for link, mark in self.marks.items() if link in links}
 
     def _do(self, *order: Any) -> None:
         if self.broken:
@@ -337,6 +348,7 @@ class FakeProfiles:
 
     async def give_back(self, kept: KeptProfile) -> None:
         self._do("give_back", kept)
+        self.on_give_back(kept)
 
     async def load(self, file: str) -> None:
         self._do("load", file)
@@ -569,13 +581,14 @@ class FakeHost:
     """The host's name."""
 
     named: str = "worker-0"
-    pinned: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
 
     def name(self) -> str:
         return self.named
 
-    async def pin(self, name: str) -> str | None:
-        self.pinned.append(name)
+    async def take(self, name: str) -> str | None:
+        self.taken.append(name)
+        self.named = name
         return None
 
 
@@ -819,5 +832,6 @@ def stage_edges(**given: Any) -> StageEdges:
         "clock": clock,
         "boot_id": BOOT_ID,
     } | given
+    edges.setdefault("store", Store(edges["files"], KEYFILES))
     edges.setdefault("presence", NetworkManagerStarter(edges["manager"], edges["systemd"], edges["clock"]))
     return StageEdges(**edges)

@@ -40,6 +40,7 @@ from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.loop.background import Background, Events
 from nodenet.loop.reconciler import Reconciler
+from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkWatch
 from nodenet.ports import Files
 
@@ -231,9 +232,10 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     )
     manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
     uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-    file = machine.metrics_file
-    figures: Metrics[BootStatus] = Metrics(file, program, lambda status: metrics.lines(document(status)))
-    watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good, figures)
+    store = StoreWatch(machine.edges.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
+    figures: Metrics[BootStatus] = Metrics(machine.metrics_file, program, lambda each: metrics.lines(document(each)))
+    own = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good)
+    watches = (*own, store, figures)  # the store behind those that save records
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     try:
         code = await _run(machine, reconciler, manager, uplink)

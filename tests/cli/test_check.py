@@ -194,3 +194,10 @@ def test_a_shared_file_without_its_table_is_refused(tmp_path: Path) -> None:
     done = nodenetctl("check", str(tmp_path))
     assert done.returncode == 65
     assert "hosts.csv cannot be read" in done.stderr
+
+
+def test_without_a_file_the_nodes_own_is_looked_for() -> None:
+    """As `diff` does (A13): this host has none, and a booted node is in the lab."""
+    done = nodenetctl("check")
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "this node has no node file in /etc/nmstate/openshift" in done.stderr

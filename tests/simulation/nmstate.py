@@ -178,7 +178,9 @@ class Nmstate:
         if checkpoint is None or not self._world.manager.commit(checkpoint):
             raise NmstateFailure(FailureKind.PLUGIN, f"the checkpoint {checkpoint} does not exist")
         self._world.rules.committed = self._world.rules.committed or self._is_file
-        if not self._is_file:
+        if self._is_file:
+            self._world.rules.leases_are_held()
+        else:
             self._world.rules.bridge_failed_at = None
 
     def _need_manager(self) -> None:

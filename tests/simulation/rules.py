@@ -10,6 +10,7 @@ P7  each failure has one cause line, and none is repeated; no error is one that 
 P8  the status is true
 P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
+P11 and P12 are about what kubelet starts with from boot to boot: `next_boot`
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
-from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
 from simulation.engine import Violation
+from simulation.next_boot import NextBoot
 from simulation.trials import Trials
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
 BLAMED = ".yml: NetworkManager could not roll back"
 READ, UNREAD_SECONDS = "cannot be read", 55.0
-WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
+WAYS_BACK = frozenset(map(str, (BRIDGE, BRIDGE_INTENT, CHANGE, INTENT)))
 """The records that say what an interrupted apply has to be undone with."""
 APPLIED = "/etc/nmstate/openshift/applied"
 NODE_IP = "/run/nodeip-configuration/primary-ip"
@@ -106,6 +108,10 @@ class Rules:
     """Whether the last apply of a node file was committed."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
+    next_boot: NextBoot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_boot = NextBoot(self.world)
 
     def blame(self, rule: str, text: str) -> None:
         raise Violation(rule, f"{text} (at {self.world.now:.2f} s)")
@@ -116,6 +122,15 @@ class Rules:
             self.blame(rule, text)
 
     # -- P1
+
+    def leases_are_held(self) -> None:
+        """Look, at the commit of a node file, whether its gateway answers over a lease that was given up."""
+        world = self.world
+        for device in world.manager.memory.devices.values():
+            segment = world.segment_of(device.link)
+            answers = segment is not None and device.gateway is not None and segment.answers(device.gateway)
+            text = f"a file was kept with the lease of {device.link} given up"
+            self.hold("P1", text, holds=not (device.given_up and answers))
 
     def offers_network(self) -> bool:
         """Whether the world lets the node have a network at this moment."""
@@ -153,7 +168,7 @@ class Rules:
         Of the first one the status names a reload as remedy; nothing can know what was in the second one. While there
         is something to undo, nodenetd asks for the first one for a minute before it goes on.
         """
-        asked = UNREAD_SECONDS if str(APPLY) in self.world.disk.content else 0.0
+        asked = UNREAD_SECONDS if str(CHANGE) in self.world.disk.content else 0.0
         begin = self.world.boot_began
         said = [line.text for line in self.journal if line.now >= begin + (asked if READ in line.text else 0.0)]
         return any(text.startswith((f"{path} {READ}", f"Set {path} aside")) for text in said for path in WAYS_BACK)
@@ -205,9 +220,12 @@ class Rules:
             self.hold("P2", f"kubelet starts with {each}, which is not on the node", holds=here)
             vip = ip_address(each) in self.world.vips
             self.hold("P2", f"kubelet starts with the VIP {each}", holds=not vip)
+        self.next_boot.kubelet_started(start)
 
     def written(self, path: str, content: bytes | None) -> None:
         """A file of nodenet is about to change."""
+        if path == PUBLISHED and content:
+            self.next_boot.published(content)
         if path == PUBLISHED and self.world.systemd.kubelet_runs:
             before = self.world.disk.content.get(path)
             self.hold(
@@ -298,7 +316,7 @@ class Rules:
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
-        if text.startswith("An apply of ") and self.committed:
+        if text.startswith("The apply of ") and self.committed:
             runs = self.world.systemd.kubelet_runs
             self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
@@ -327,7 +345,7 @@ class Rules:
         selection = status.facts.selection
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
-            nic = world.kernel.links.get(world.uplink)
+            nic = world.kernel.links.get(world.uplink_of(selection.link or ""))
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""

@@ -123,7 +123,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using claims; and test $_shtab_node
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a check -d 'check node files without changing the network'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -l json -d 'print a JSON document with an entry for each file'
-complete -c nodenetctl -n '_shtab_nodenetctl_using check; and test $_shtab_nodenetctl_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, a directory of them, or - for standard input'
+complete -c nodenetctl -n '_shtab_nodenetctl_using check; and test $_shtab_nodenetctl_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, a directory of them, or - for standard input (default: this node'"'"'s own file)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a diff -d 'show what a node file would change on this node, or how two entries of the history differ'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -l json -d 'print a JSON document'

@@ -58,15 +58,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Check node files as nodenetd would at boot: name, UTF-8, YAML, every NMState key and value that can be judged "
         "without the host, and what is wrong between the files of a directory. All findings are printed at once. "
         "Owner and mode are errors in the node's own directory, elsewhere warnings. What depends on the host (its "
-        "links, its hardware) is not known here. Nothing is applied. Exits 0 when all are good, 65 when one is not, 69 "
-        "when libnmstate cannot be asked."
+        "links, its hardware) is not known here. Nothing is applied. Without FILE, the file of this node is checked. "
+        "Exits 0 when all are good, 65 when one is not, 69 when libnmstate cannot be asked."
     )
     parser.add_argument(
         "path",
         type=Path,
-        nargs="+",
+        nargs="*",
         metavar="FILE|DIR",
-        help="a node file, a directory of them, or - for standard input",
+        help="a node file, a directory of them, or - for standard input (default: this node's own file)",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON document with an entry for each file")
 
@@ -76,13 +76,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises UsageInvalid, Unavailable, PermissionError.
     """
-    groups = [_files_of(path) for path in arguments.path]
+    groups = [_files_of(path) for path in arguments.path or (_own(),)]
     checked = asyncio.run(_check_all(groups))
     if arguments.json:
         print(json.dumps({"schema_version": 1, "files": [_entry(each) for each in checked]}, indent=2))
     else:
         _print_lines(checked)
     return 65 if any(errors(each.findings) for each in checked) else 0
+
+
+def _own() -> Path:
+    """Return the path of this node's file. Raises UsageInvalid where it has none, NodenetError."""
+    from nodenet.cli import preview  # noqa: PLC0415 - a file that is given needs neither settings nor host name
+
+    return Path(preview.own_path())
 
 
 def _files_of(path: Path) -> tuple[Path, list[str], list[str]]:

@@ -23,10 +23,13 @@ log = structlog.get_logger()
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.5, 15.0
 REFUSED_SECONDS = 60.0
-QUIET_SECONDS = 60.0
-"""After the API was set back, no new address is given for so long: every node makes its lost Leases again first."""
+QUIET_SECONDS = 45.0
+"""After the API was away, no new address is given for so long: a backup of its database may have been restored, and
+every node makes its lost Leases again first. A node hears of the API after half a minute at the latest."""
+BREAK_SECONDS = 2.0
+"""A watch that breaks, and is there again sooner, is no sign of another database."""
 UNREAD = "The API was away, and its claims are not read again yet: no new address is given until then"
-SET_BACK = "The API was set back to an earlier state: lost Leases are made again, and no new address is given meanwhile"
+QUIET = "The API was away until just now: nodes make lost Leases again, and no new address is given for some seconds"
 QUICK_SECONDS = 5.0
 """A watch that ended sooner counts as a failure: a server that ends each at once is not asked without a pause."""
 
@@ -51,18 +54,18 @@ class Follower:
         self._waiting: dict[tuple[str, str], list[asyncio.Future[Claim]]] = {}
         self.problem: str | None = None
         """Why the API does not answer, None while it does."""
-        self._unread = False
-        """Whether the API was away, and the claims were not listed since: its database may be another one."""
-        self._newest = 0
-        """The newest version that the API has had."""
+        self._away_since: float | None = None
+        """When the watch broke, if the claims were not listed since."""
+        self._read = 0.0
+        """When the claims were listed last."""
         self._quiet_until = 0.0
 
     @property
     def held(self) -> str:
         """Why no new address may be given, empty while one may."""
-        if self._unread:
+        if self._away_since is not None:
             return UNREAD
-        return SET_BACK if asyncio.get_running_loop().time() < self._quiet_until else ""
+        return QUIET if asyncio.get_running_loop().time() < self._quiet_until else ""
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -75,14 +78,22 @@ class Follower:
             except Expired:
                 failures += 1
             except (Forbidden, NotFound) as error:
-                self._unread = False  # the cluster has no claims
                 self._report(error)
-                pause = REFUSED_SECONDS
+                if self._book.claims.complete:  # an API server that starts knows neither kinds nor roles for a moment
+                    failures = self._failed(failures)
+                else:
+                    pause = REFUSED_SECONDS
             except (ApiAway, ClaimInvalid) as error:
-                failures += 1
-                self._unread = True
+                failures = self._failed(failures)
                 self._report(error)
             await asyncio.sleep(pause or backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
+
+    def _failed(self, failures: int) -> int:
+        """Note that the API is away; return how often that was so in a row."""
+        now = asyncio.get_running_loop().time()
+        lasted = self._away_since is None and now - self._read > QUICK_SECONDS
+        self._away_since = now if self._away_since is None else self._away_since
+        return 1 if lasted else failures + 1
 
     async def wait(self, namespace: str, name: str, seconds: float) -> Claim | None:
         """Return the claim of this name once the watch has it, None after *seconds*."""
@@ -103,7 +114,7 @@ class Follower:
 
     async def _list(self) -> str:
         """Read all claims; return the version from which a watch continues."""
-        known = self._book.claims
+        known, began = self._book.claims, asyncio.get_running_loop().time()
         unseen = {claim.key: claim for claim in known.all()}
         following = ""
         while True:
@@ -118,8 +129,10 @@ class Follower:
         for claim in unseen.values():
             known.remove(claim)
             self._gone(claim, False)  # noqa: FBT003
-        known.complete, self._unread = True, False
-        self._compare(page.resource_version)
+        now = asyncio.get_running_loop().time()
+        if self._away_since is not None and began - self._away_since > BREAK_SECONDS:
+            self._quiet_until = now + QUIET_SECONDS
+        known.complete, self._away_since, self._read = True, None, now
         self._report(None)
         self._listed()
         return page.resource_version
@@ -131,20 +144,11 @@ class Follower:
             began = time()
             async for event in self._api.watch_claims(version):
                 version = self._event(event) or version
-                self._newest = max(self._newest, _number(version))
             if time() - began > QUICK_SECONDS:
                 failures = 0
                 continue
             failures += 1
             await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
-
-    def _compare(self, version: str) -> None:
-        """See whether the API's database is an earlier one: a backup was restored."""
-        number = _number(version)
-        if number < self._newest:
-            self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
-            log.warning(SET_BACK, message=Message.API_SET_BACK, cause=SET_BACK)
-        self._newest = number
 
     def _event(self, event: Document) -> str:
         """Take one event; return its version. Raises ClaimInvalid."""
@@ -182,8 +186,3 @@ class Follower:
             log.warning(cause, message=Message.CLAIMS_UNREADABLE, cause=cause, remedy=remedy)
         if error is None and before is not None:
             log.info("The API answers about claims again", message=Message.CLAIMS_READ)
-
-
-def _number(version: str) -> int:
-    """Return a resourceVersion as a number; they grow as long as the database is the same."""
-    return int(version) if version.isdecimal() else 0

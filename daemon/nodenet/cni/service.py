@@ -24,6 +24,7 @@ from nodenet.core.persistent_ips.effects import Announce, Here
 from nodenet.core.persistent_ips.model import Record
 from nodenet.core.persistent_ips.permission import MISSING
 from nodenet.core.persistent_ips.records import RecordInvalid, record_of
+from nodenet.core.persistent_ips.repair import LOST
 from nodenet.loop.background import Background
 from nodenet.ports import Clock
 from nodenet.ports.persistent_ips import IpamApi, Store
@@ -39,6 +40,7 @@ MESSAGES = {
     str(Reason.EXHAUSTED): Message.SUBNET_EXHAUSTED,
     str(Reason.CONFLICT): Message.CLAIM_CONFLICT,
     MISSING: Message.CLAIM_REJECTED,
+    LOST: Message.LEASES_LOST,
 }
 FRESH = "The store of addresses is new; what this node has given is read from the Leases"
 

@@ -101,6 +101,11 @@ class Reconciler(LoopOrders):
             journal.uplink(problem)
         self._show(uplink=problem)
 
+    def report_records(self, problem: Problem | None) -> None:
+        """Take why the disk does not take records into status and journal; None: it does."""
+        journal.records(problem)
+        self._show(records=problem)
+
     async def run(self) -> None:
         """Run until stopped."""
         self._show()
@@ -256,6 +261,8 @@ class Reconciler(LoopOrders):
         """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops during it."""
         stage, stages = self._status.boot[name], self._in_force.stage_set
         facts = self._in_force.found(stage, self._status.facts)
+        if facts.file_failure != (failure := self._status.boot.file_failure):
+            facts = replace(facts, file_failure=failure)
         if facts is not self._status.facts:
             self._status = replace(self._status, facts=facts)
         reason = reason_to_skip(stage, facts, stages.network_type)

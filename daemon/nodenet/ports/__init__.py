@@ -10,10 +10,12 @@ from typing import Any, Protocol
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import PublishFailed
 from nodenet.core.hostname.sources import Source as NameSource
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
@@ -48,8 +50,8 @@ class Host(Protocol):
     def name(self) -> str:
         """Return the kernel's name, unchanged."""
 
-    async def pin(self, name: str) -> str | None:
-        """Make *name* last unless one does already; return why not, if so."""
+    async def take(self, name: str) -> str | None:
+        """Call the host *name* until it shuts down; return why not, if so."""
 
 
 class LeaseNames(Protocol):
@@ -85,6 +87,22 @@ class Files(Protocol):
 
     def sync(self, directory: PurePath) -> None:
         """Let what other programs wrote into *directory* survive a power cut. Raises PublishFailed."""
+
+
+class Store(Protocol):
+    """The records of nodenet. What has happened is true whether or not the disk takes it."""
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        """Return a record, None where there is none. Raises PublishFailed."""
+
+    def save_ahead(self, path: PurePosixPath, content: bytes) -> None:
+        """Write a record before the network is touched. Raises PublishFailed."""
+
+    def save(self, path: PurePosixPath, content: bytes | None) -> None:
+        """Let the record be *content* from now on (None: removed); the disk may take it later."""
+
+    def pay(self) -> PublishFailed | None:
+        """Write what the disk has not taken yet; return why it does not take it, if so."""
 
 
 class Manager(Protocol):
@@ -196,6 +214,9 @@ class Profiles(Protocol):
 
     async def inventory(self, *, profiles: bool = True) -> Inventory:
         """Return them as they are now, the devices alone unless *profiles*. Raises Unavailable."""
+
+    async def leases(self, links: Collection[str]) -> Mapping[str, LeaseMark]:
+        """Return what NetworkManager shows of the DHCPv4 leases of *links*. Raises Unavailable."""
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
         """Change properties of a profile, on disk; return whether anything differed. Raises Unavailable."""

@@ -109,6 +109,16 @@ def test_a_claim_that_is_being_deleted_serves_the_machine_that_has_it() -> None:
     assert world.api.claims["vms", "vm"].owner_pod == "vm-3"
 
 
+def test_a_machine_made_again_under_its_name_waits_for_the_claim_of_the_earlier_one() -> None:
+    """The earlier machine was deleted, and its pod runs still."""
+    world = World(1)
+    added(world, world.nodes[0], vm(world), "c1")
+    world.api.change_claim(world.api.claims["vms", "vm"], deleting=True)
+    pod = vm(world, number=2)
+    world.api.pods["vms", "vm-2"]["metadata"]["labels"]["kubevirt.io/created-by"] = "another instance"
+    assert refused(world, pod)[0] is Code.TRY_AGAIN
+
+
 def test_a_claim_that_is_being_deleted_serves_nothing_else() -> None:
     world = World(1)
     world.foreign = {"vm"}

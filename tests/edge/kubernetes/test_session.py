@@ -108,6 +108,16 @@ async def test_an_answer_without_an_end_is_not_kept(tmp_path: Path) -> None:
         await session.close()
 
 
+async def test_an_api_that_closes_the_connection_is_said_in_words(tmp_path: Path) -> None:
+    async with api_server(tmp_path, lambda _: Reply(silent=True)) as server:
+        session = Session(str(server.kubeconfig), lambda _: None)
+        with pytest.raises(ApiAway, match=r"^The API does not answer GET /a: the connection was closed$"):
+            await session.request("GET", "/a")
+        with pytest.raises(ApiAway, match=r"^The API does not answer the watch of /a: the connection was closed$"):
+            await anext(session.watch("/a", {}))
+        await session.close()
+
+
 async def test_a_watch_asks_whether_its_server_is_still_there(tmp_path: Path) -> None:
     async with api_server(tmp_path, lambda _: Reply(lines=({"type": "BOOKMARK"},), seconds=10)) as server:
         session = Session(str(server.kubeconfig), lambda _: None)

@@ -57,6 +57,8 @@ def test_a_reload_that_is_rolled_back_calls_no_node_ip_missing(product_node: Nod
     node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
     node.boot()
     assert settle(node)["health"] == "ok"
+    assert node.run("nodenetctl check").stdout.startswith("worker-0.yml: good (")
+    assert node.run("nodenetctl").stdout.startswith("ok (kubelet may run)\n")
     seen: list[str] = []
     over = threading.Event()
 

@@ -273,20 +273,6 @@ async def test_a_full_run_directory_does_not_cut_ovn_off_later() -> None:
     assert rig.ovsdb.parked == 1
 
 
-async def test_a_node_that_lost_its_address_gets_its_network_back_before_the_node_ip_is_chosen() -> None:
-    """What the interrupted apply added goes, what it changed is given back."""
-    rig = Rig()
-    interrupted(rig)
-    rig.kernel.now = Snapshot()
-    waiting = await rig.recover.attempt(Facts())
-    assert isinstance(waiting, Waiting)
-    assert rig.ovsdb.removed == []
-    rig.clock.now += 10
-    await rig.recover.attempt(Facts())
-    assert "br-ex" in rig.ovsdb.removed
-    assert str(BRIDGE_INTENT) not in rig.files.content or rig.phase is Phase.GOOD
-
-
 async def test_a_node_that_has_its_address_is_not_mended() -> None:
     """configure-ovs sees to the rest."""
     rig = Rig()
@@ -408,24 +394,6 @@ async def test_a_node_that_was_readdressed_after_a_failed_apply_is_left_alone() 
         await later.recover.attempt(Facts(selection=Selection(later.node_ips, "eth0")))
     deleted = [order for order in later.profiles.done if order[0] in ("delete", "give_back", "activate")]
     assert deleted == []
-
-
-async def test_a_profile_made_after_an_interrupted_apply_is_never_replaced() -> None:
-    """Neither deleted nor put aside by the old one; what the apply added goes (R1)."""
-    rig = Rig()
-    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
-    present = tuple(profile.uuid for profile in rig.known)
-    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": kept}, present=present)
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))
-    port = Profile("u-port", "eth0-port", "802-3-ethernet", "eth0", settings={"connection": {"port-type": "ovs-port"}})
-    rig.known = (*rig.known, port)
-    _with_profile_of_an_administrator(rig)
-    for _ in range(8):
-        rig.clock.now += 1
-        await rig.recover.attempt(Facts(selection=Selection(rig.node_ips, "eth0")))
-    orders = [order[:2] for order in rig.profiles.done if order[0] in ("delete", "give_back", "activate")]
-    assert orders == [("delete", "u-port")]
 
 
 async def test_an_apply_that_crashes_network_manager_is_not_tried_again_when_it_is_back() -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from nodenet.core.node_file.addresses import LinkAddress, static_addresses
 from nodenet.core.node_file.contradictions import contradictions
+from nodenet.core.node_file.demands import NO_DEMANDS, Demands, demands
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, errors, ordered, refusal
 from nodenet.core.node_file.gateways import unreachable_gateways
@@ -16,7 +17,6 @@ from nodenet.core.node_file.keys import wrong_keys
 from nodenet.core.node_file.links import Links, links_of
 from nodenet.core.node_file.secret import NO_SECRETS, Secrets, secrets_of
 from nodenet.core.node_file.values import interfaces, text, wrong_values
-from nodenet.core.node_file.ways_out import NO_WAYS, WaysOut, ways_out
 from nodenet.core.node_file.yaml_text import Block, Node, load
 
 BRIDGE = "br-ex"
@@ -39,8 +39,8 @@ class Desired:
     """The links that it configures."""
     addresses: tuple[LinkAddress, ...] = ()
     """The static addresses that it gives them."""
-    ways_out: WaysOut = NO_WAYS
-    """What it leaves of the ways out of the node."""
+    demands: Demands = NO_DEMANDS
+    """The leases and gateways that it asks for."""
     document: Block | None = field(default=None, compare=False, repr=False)
     """The tree, for look-ups under other names of its links; it may contain secrets."""
 
@@ -104,7 +104,7 @@ def _desired(document: Block) -> Desired:
         secrets=secrets_of(document),
         links=links_of(present),
         addresses=tuple(static_addresses(present)),
-        ways_out=ways_out(document),
+        demands=demands(document),
         document=document,
     )
 

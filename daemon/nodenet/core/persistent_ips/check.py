@@ -14,9 +14,9 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.api import Conflict
 from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import known_addresses
-from nodenet.core.persistent_ips.effects import Here, Hold, Save, Steps, create_lease
+from nodenet.core.persistent_ips.effects import CreateLease, Here, Hold, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.model import Interface, Owner, Reservation, State
 from nodenet.core.persistent_ips.repair import restore
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS, suspects, sweep
 
@@ -47,9 +47,8 @@ def differences(here: Here, leases: Iterable[Lease]) -> Iterator[Difference]:
     yield from _of_claims(here, by_place)
     yield from _of_gateways(here)
     for lease in suspects(here, leases):
-        if lease.owner.kind is OwnerKind.CLAIM:  # what a pod of another node has, that node knows
-            text = f"its Lease is of {lease.owner}, which is gone"
-            yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
+        text = f"its Lease is of {lease.owner}, which is gone"
+        yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
     own = {row.lease_uid for row in here.book.reservations()}
     for lease in leases:
         if lease.node == here.node and lease.uid not in own:
@@ -123,7 +122,7 @@ def _reserve(here: Here, wanted: Lease) -> Steps[bool]:
     """Reserve an address that a claim's status has; this node is responsible for it until another one uses it."""
     yield Hold(wanted.owner.hold)
     try:
-        lease = yield from create_lease(wanted)
+        lease = yield from ask(CreateLease(wanted))
     except Conflict:
         return False  # another node was faster: the next check sees whose it is
     made = Reservation(lease.network, lease.address, lease.owner, State.REPORTED, lease.uid, lease.version, here.now)

@@ -142,8 +142,12 @@ def may_share(one: Workload, other: Workload) -> bool:
 
     They may when they have the same label of KubeVirt. Two replicas of another workload would answer for one address.
     """
-    pairs = ((one.created_by, other.created_by), (one.machine, other.machine))
-    return any(a and a == b for a, b in pairs)
+    return same_instance(one, other) or bool(one.machine and one.machine == other.machine)
+
+
+def same_instance(one: Workload, other: Workload) -> bool:
+    """Return whether two pods are of one VirtualMachineInstance; another machine may have the name later."""
+    return bool(one.created_by and one.created_by == other.created_by)
 
 
 def _wrong(pod: Pod, text: str, details: str = "") -> CniError:

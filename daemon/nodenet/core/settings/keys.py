@@ -8,7 +8,7 @@ from functools import partial
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
 from typing import TypeVar
 
-from nodenet.core.settings.hosted import Enabled, HostedMode, RoleSetting
+from nodenet.core.settings.hosted import ClusterDnsTrust, Enabled, HostedMode, RoleSetting
 from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
 from nodenet.core.settings.toml_text import shown
@@ -27,6 +27,7 @@ UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TARGET = re.compile(r"(tcp|https)://(?:\[([^\]]+)\]|([^:\[\]/]+))(?::(\d{1,5}))?(/[!-\"$-~]*)?")
 _HTTPS_PORT = 443
+_LOCAL_URL = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})/[A-Za-z0-9._~/-]*")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 _T = TypeVar("_T")
 
@@ -150,6 +151,14 @@ def _path(value: object) -> str:
     return "/" + "/".join(filter(None, path.split("/")))
 
 
+def _ingress_health(value: object) -> str:
+    url = _text(value)
+    found = _LOCAL_URL.fullmatch(url)
+    if not found or not 1 <= int(found[1]) <= 65535:
+        raise Refused("expected 'http://127.0.0.1:PORT/PATH'")
+    return url
+
+
 def _ca_file(value: object) -> str:
     """Return a path that needs no quoting in haproxy's configuration."""
     path = _path(value) if value else _text(value)
@@ -170,7 +179,15 @@ def _namespace(value: object) -> str:
     """Return the name of a namespace (RFC 1123, label)."""
     name = _text(value)
     if not _LABEL.fullmatch(name):
-        raise Refused("expected the name of a namespace, such as 'kube-system'")
+        raise Refused("expected the name of a namespace, such as 'nodenet-ipam'")
+    return name
+
+
+def _lease_namespace(value: object) -> str:
+    """Return a namespace that may have no Leases of other programs: every node may change those in it."""
+    name = _namespace(value)
+    if name.startswith("kube-"):
+        raise Refused("expected a namespace without other Leases, such as 'nodenet-ipam': nodes may change all in it")
     return name
 
 
@@ -238,6 +255,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "resolver": lambda value: ResolverMode(_one_of(tuple(ResolverMode), value)),
     "node_file_dir": _path,
     "on_failure": lambda value: OnFailure(_one_of(tuple(OnFailure), value)),
+    "node_ip_wait": partial(_whole, 0, 86400, "a whole number of seconds"),
     "apply_timeout": partial(_whole, 10, 3600, "a whole number of seconds"),
     "probe_targets": lambda value: _list(value, _probe_target, 'a list such as ["192.0.2.1"]'),
     "probe_timeout": partial(_whole, 0, 30, "a whole number of seconds"),
@@ -247,6 +265,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "route_tables": lambda value: _list(value, _route_table, 'a list of tables, such as ["main", 100]'),
     "hint": _text,
     "hint_required": _flag,
+    "dhcpv6_hostname": _flag,
     "metrics_dir": lambda value: _path(value) if value else _text(value),
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),
     "hosted.enabled": lambda value: Enabled(_one_of(tuple(Enabled), value)),
@@ -257,11 +276,13 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.api_port": partial(_whole, 1, 65535, "a port"),
     "hosted.lb_port": partial(_whole, 1, 65535, "a port"),
     "hosted.ca_file": _ca_file,
+    "hosted.ingress_health": _ingress_health,
+    "hosted.cluster_dns": lambda value: ClusterDnsTrust(_one_of(tuple(ClusterDnsTrust), value)),
     "kubernetes.kubeconfig": lambda value: _path(value) if value else _text(value),
     "kubernetes.node_name": _node_name,
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
     "ipam.cni_bin_dirs": lambda value: _list(value, _path, 'a list of directories, such as ["/opt/cni/bin"]'),
-    "ipam.lease_namespace": _namespace,
+    "ipam.lease_namespace": _lease_namespace,
     "ipam.claim_not_allowed": lambda value: NotAllowed(_one_of(tuple(NotAllowed), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }

@@ -44,6 +44,8 @@ class BootStatus:
     """Why the settings or the node file on the disk were refused; the next boot will read them."""
     uplink: Problem | None = None
     """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
+    records: Problem | None = None
+    """Why the disk does not take the records of nodenet."""
     trial: Trial | None = None
     """The node file that is on trial, or was last."""
 
@@ -55,7 +57,7 @@ class BootStatus:
     @property
     def health(self) -> Health:
         """The node's network in one word."""
-        beside = self.losses or self.refused or self.uplink
+        beside = self.losses or self.refused or self.uplink or self.records
         return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
 
     @property
@@ -70,7 +72,8 @@ class BootStatus:
         of_stages = [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
         found += [each for each in of_stages if each[0] in _MAKE_NETWORK]
         lost = [(StageName.NODEIP, loss) for loss in self.losses if loss.message not in _CAUSES]
-        found += [*lost[:1], *((None, each) for each in uplink), *of_stages, *lost]
+        disk = [self.records] if self.records else []
+        found += [*lost[:1], *((None, each) for each in (*uplink, *disk)), *of_stages, *lost]
         return tuple(dict.fromkeys(found)) if found else ()
 
     @property
@@ -97,11 +100,13 @@ def document(status: BootStatus) -> dict[str, Any]:
         "ready": status.ready,
         "stage": current.value if current else None,
         "hostname": facts.hostname,
+        "hostname_source": facts.hostname_source,
         "node_file": facts.node_file,
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "node_ips_missing": status.drift is not None,
+        "node_ip_links": list(facts.node_ip_links),
         "link": selection.link if selection else None,
         "notes": list(selection.notes) if selection else [],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),

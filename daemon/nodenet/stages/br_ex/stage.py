@@ -157,7 +157,7 @@ class ConfigureOvsStage:
             return done
         waiting = await self._obstacle(facts)
         # With a silent DHCP server NetworkManager does not become ready: what is there already needs no apply.
-        if waiting and (self._pipeline.is_open or not (record and (record.leases or carries(record, facts)))):
+        if waiting and not (record and (record.leases or carries(record, facts))):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
