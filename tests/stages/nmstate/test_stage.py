@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 
 import pytest
 from structlog.testing import capture_logs
@@ -27,13 +28,13 @@ from fakes import (
     FakeTargets,
     stage_edges,
 )
-from nodenet.core.apply import intent, new_file
+from nodenet.core.apply import new_file
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.change.record import Change, What, render
+from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.history import entry
@@ -54,7 +55,7 @@ from nodenet.stages.apply.history import path_of
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import ProbeEdges, Probes
 from nodenet.stages.apply.recorder import Recorder
-from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
+from nodenet.stages.apply.records import INTENT, NEW_FILE
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.going_back import GoingBack
@@ -119,10 +120,9 @@ class Rig:
     def remember(self, record: Intent) -> None:
         """Let *record* be the result of the last apply, or the change that it left open."""
         if record.phase is Phase.APPLYING:
-            change = Change(What.NODE_FILE, "worker-0.yml", record, Network(("eth0",)))
-            self.files.content[str(CHANGE)] = render(change)
+            self.changes.save(Change(What.NODE_FILE, "worker-0.yml", record, Network(("eth0",))))
         else:
-            self.files.content[str(INTENT)] = intent.render(record)
+            self.changes.save_result(INTENT, record)
 
 
 async def test_a_new_file_is_applied_committed_and_recorded() -> None:
@@ -141,6 +141,26 @@ async def test_a_new_file_is_applied_committed_and_recorded() -> None:
     assert again.facts.applied_digest == again.facts.digest
     assert rig.files.writes == []
     assert len(rig.nmstate.applied) == 1
+
+
+async def test_a_good_apply_reads_each_record_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """And looks at what it replaces, or at what must be readable later. Before there was one store: 25 times."""
+
+    class Counting(FakeFiles):
+        def read(self, path: PurePath) -> bytes | None:
+            if path.is_relative_to("/var/lib/nodenet"):
+                reads[str(path)] += 1
+            return super().read(path)
+
+    reads: Counter[str] = Counter()
+    rig = Rig(files=Counting({FILE: TEXT}))
+    assert isinstance(await rig.attempt(), Done)
+    with capsys.disabled():
+        print(f"records read per good apply: {dict(reads)}")
+    assert max(reads.values()) <= 3
+    reads.clear()
+    await rig.attempt()
+    assert not reads.keys() & {str(CHANGE), str(INTENT)}
 
 
 async def test_the_intent_is_on_the_disk_before_the_network_is_touched() -> None:
