@@ -287,6 +287,7 @@ class FakeProfiles:
     found: Inventory = field(default_factory=Inventory)
     done: list[tuple[Any, ...]] = field(default_factory=list)
     on_connect: Callable[[], None] = lambda: None
+    on_give_back: Callable[[], None] = lambda: None
     broken: NodenetError | None = None
     differs: bool = True
     """Whether a profile has not yet what is set."""
@@ -315,6 +316,7 @@ class FakeProfiles:
 
     async def give_back(self, kept: KeptProfile) -> None:
         self._do("give_back", kept)
+        self.on_give_back()
 
     async def load(self, file: str) -> None:
         self._do("load", file)

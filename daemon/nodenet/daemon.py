@@ -216,6 +216,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
         machine.bus,
         Orders(
             reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
+            prune=lambda: reconciler.prune(),  # noqa: PLW0108
             run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
             reselect=lambda: reconciler.reselect(),  # noqa: PLW0108
             remove_bridge=lambda: reconciler.remove_bridge(),  # noqa: PLW0108

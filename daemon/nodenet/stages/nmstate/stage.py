@@ -37,15 +37,17 @@ from nodenet.core.node_file.find import NodeFile, Search
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Files, Nmstate, Transaction
 from nodenet.stages.apply.changed import log_changed
+from nodenet.stages.apply.moved import prepared
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.recorder import Recorder
+from nodenet.stages.apply.recorder import Recorder, shown_now
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
+from nodenet.stages.nmstate.leftovers import Wanted, left_behind
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.owed import Owed
@@ -76,8 +78,10 @@ class NmstateStage:
         going_back: GoingBack,
         recorder: Recorder,
         directory: PurePath,
+        *,
+        prunes: bool = False,
     ) -> None:
-        """Look for node files in *directory*."""
+        """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over."""
         self._node_files = NodeFiles(files, nmstate, directory)
         self._nmstate = nmstate
         self._pipeline = pipeline
@@ -88,6 +92,7 @@ class NmstateStage:
         self._missing = missing
         self._going_back = going_back
         self._recorder = recorder
+        self._prunes = prunes
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
@@ -105,7 +110,7 @@ class NmstateStage:
                 over = False
             if not over and (waiting := await self._way_back.restored()):  # also without a file
                 return replace(waiting, facts=self._in_force.before(facts))
-            facts = replace(facts, node_file=None, digest=None, unused=None)
+            facts = replace(facts, node_file=None, digest=None, unused=None, left_over=())
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -133,7 +138,8 @@ class NmstateStage:
                 return replace(waiting, facts=self._in_force.before(facts))
             wish = await self._node_files.wanted(file, found)
         cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
-        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
+        prune = request.prune or self._prunes
+        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short, prune=prune)
         return beside(await self._settled(job), problem)
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
@@ -211,7 +217,10 @@ class NmstateStage:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
         if job.early and left and self._in_force.knows(file):
             return self._until_started(job)  # what it gave a link may be on its way still
-        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=job.retry_refused)
+        old = await self._recorder.left_over(job.wish, job.facts.hostname, transaction)
+        job, removed = left_behind(job, old)
+        matches = not (left or removed)
+        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
@@ -232,14 +241,15 @@ class NmstateStage:
             case _ if waiting := await self._missing.before(job):
                 return replace(waiting, facts=self._in_force.before(job.facts))
             case _:
-                done = await self._apply(job, transaction, probing)
+                done = await self._apply(job, transaction, probing, Wanted.of(file.text, left, removed))
         if record and record.digest == file.digest and not job.retry_refused:
             log_changed(record, boot_id, file.name, left, "nmstate")
         return done
 
-    async def _apply(self, job: Job, transaction: Transaction, probing: Probing) -> Done:
+    async def _apply(self, job: Job, transaction: Transaction, probing: Probing, wanted: Wanted) -> Done:
         before = self._in_force.before(job.facts)
         await probing.begin()
+        was = await shown_now(transaction)
         record = self._pipeline.intent(
             job.file.digest, Phase.APPLYING, in_force=before.applied_digest, brings_bridge=before.brings_bridge
         )
@@ -250,10 +260,10 @@ class NmstateStage:
             probing.ended()  # the file is kept, also if its record cannot be written
 
         try:
-            async with self._way_back.kept(job.file, job.wish):
-                seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept, committed)
+            async with self._way_back.kept(job.file, job.wish), prepared(self._way_back.before, wanted.difference):
+                seconds = await self._pipeline.apply(transaction, wanted.text, record, probing.accept, committed)
             self._owed.write(job)
-            story = job.story(probes=probing.answering)
+            story = job.story(probes=probing.answering, was=was, pruned=wanted.prunes)
             await self._recorder.committed(job.file, job.wish, story, transaction)
         except (ProbeFailed, PublishFailed) as error:
             if isinstance(error, ProbeFailed) or isinstance(error.__cause__, ProbeFailed):

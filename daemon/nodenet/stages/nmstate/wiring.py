@@ -30,4 +30,4 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     going_back = GoingBack(History(edges.files), edges.presence, pipeline, way_back)
     recorder = Recorder.of(edges, settings, way_back.before)
     parts = (pipeline, early, probes, quarantine, way_back, missing, going_back, recorder)
-    return NmstateStage(edges.files, edges.nmstate, *parts, directory)
+    return NmstateStage(edges.files, edges.nmstate, *parts, directory, prunes=settings.prune)
