@@ -123,7 +123,8 @@ class Rig:
         """Let the NIC below br-ex be called ens7, before NetworkManager is ready."""
         uplink = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")
         port = Profile("u-port", "eth0-port", "ovs-port", "eth0")
-        kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
+        named = {"interface-name": ["variant", "s", ["plain", "eth0"]]}
+        kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={"connection": named})
         record = BridgeRecord({"br-ex": "eth0"}, {"eth0": MAC}, (str(NODE_IP),), {"eth0": kept}, ("u-eth0",))
         self.files.content[str(BRIDGE)] = bridge_record.render(record)
         self.kernel.now = Snapshot((Link(2, "ens7", mac=MAC), Link(3, "br-ex", mac=MAC)))

@@ -22,6 +22,7 @@ from nodenet.inputs import BUILD
 from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
+from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.recover_first import RecoverFirst
 from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.nmstate.stage import NmstateStage
@@ -39,9 +40,10 @@ def assembly() -> Iterator[Assembly]:
 def presence_of(stages: StageSet) -> Presence:
     first = stages.stages[StageName.NMSTATE]
     assert isinstance(first, UndoTrialFirst)
-    assert isinstance(first._stage, FollowUplinkFirst)
-    assert isinstance(first._stage._stage, NmstateStage)
-    return first._stage._stage._pipeline._edges.presence
+    assert isinstance(first._stage, KeepOfports)
+    assert isinstance(first._stage.stage, FollowUplinkFirst)
+    assert isinstance(first._stage.stage._stage, NmstateStage)
+    return first._stage.stage._stage._pipeline._edges.presence
 
 
 def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
@@ -91,10 +93,12 @@ def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(as
     first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
     restore = stages[StageName.CONFIGURE_OVS]
     assert isinstance(first, UndoTrialFirst)
-    assert isinstance(first._stage, FollowUplinkFirst)
+    assert isinstance(first._stage, KeepOfports)
+    assert isinstance(first._stage.stage, FollowUplinkFirst)
     assert isinstance(recover, RecoverFirst)
-    assert isinstance(restore, RestoreFirst)
-    assert first._stage._recover is restore._recover is recover
+    assert isinstance(restore, KeepOfports)
+    assert isinstance(restore.stage, RestoreFirst)
+    assert first._stage.stage._recover is restore.stage._recover is recover
 
 
 def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:

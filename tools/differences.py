@@ -100,10 +100,7 @@ DIFFERENCES = (
     ),
     Difference(
         "the other family is late",
-        (
-            *("dual-ipv6-late", "dual-ipv4-late", "auto-ipv6-starting", "auto-router-advertisement-without-address"),
-            *("auto-ipv6-starting-beside-another-link", "tentative-beside-the-leader"),
-        ),
+        (*("dual-ipv6-late", "dual-ipv4-late", "tentative-beside-the-leader"),),
         "DHCP, routers and conflict detection take their time; without a wait it is missing for the whole boot",
     ),
     Difference(
@@ -206,7 +203,12 @@ DIFFERENCES = (
         (
             *("sticky-keeps-over-rank", "sticky-companion", "sticky-companion-elsewhere", "sticky-dual-one-lost"),
             "sticky-moved-to-bridge",
-            *("sticky-not-back-yet", "sticky-renamed-link", "sticky-secondary", "sticky-this-boot-deprecated"),
+            *(
+                "sticky-other-address-of-its-nic",
+                "sticky-renamed-link",
+                "sticky-secondary",
+                "sticky-this-boot-deprecated",
+            ),
             *("sticky-this-boot-link-down", "sticky-this-boot-over-vip", "sticky-this-boot-tentative"),
         ),
         "rejoining a cluster with another address breaks etcd",

@@ -32,12 +32,13 @@ from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
+from nodenet.edge.hosted_services.rivals import Rivals
 from nodenet.edge.hosted_services.service_units import ServiceUnits
 from nodenet.edge.hosted_services.sockets import Sockets
 from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
-from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel import netlink, standing
 from nodenet.edge.kernel.link_events import LinkEvents
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.kernel.sysctls import Sysctls
@@ -51,6 +52,7 @@ from nodenet.edge.probes.targets import Targets
 from nodenet.edge.resolver.name_servers import NameServers
 from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
+from nodenet.edge.systemd import cgroups
 from nodenet.edge.systemd.units import Systemd, Units
 from nodenet.inputs import NodeInputs
 from nodenet.loop.uplink import UplinkEdges
@@ -100,7 +102,7 @@ class Assembly:
         self.known_good = KnownGood(files, self.clock, self.boot_id)
         self.metrics_file = MetricsFile(Program.NODENETD)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
-        self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers())
+        self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers(), Rivals())
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
         self.inputs = NodeInputs(self.edges, read_settings, self._in_force)
 
@@ -118,12 +120,14 @@ class Assembly:
             sysctls=Sysctls(),
             neighbours=Neighbours(),
             kernel=netlink,
+            standing=standing,
             systemd=systemd,
             dns=self.dns,
             resolved=self.resolved,
             resolver_probe=ResolverProbe(),
             targets=Targets(),
             units=Units(self.bus, lambda: self._wake(Topic.UNIT)),
+            processes=cgroups,
             node_dns=self._node_dns,
             service_units=self._service_units,
             redirect=RedirectTable(),

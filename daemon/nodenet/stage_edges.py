@@ -38,6 +38,7 @@ class StageEdges:
     sysctls: ports.Sysctls
     neighbours: ports.Neighbours
     kernel: ports.Kernel
+    standing: ports.Standing
     systemd: ports.Systemd
     dns: ports.DnsManager
     resolved: ports.Resolved
@@ -48,6 +49,7 @@ class StageEdges:
     service_units: ServiceUnits
     redirect: RedirectTable
     units: ports.Units
+    processes: ports.Processes
     clock: ports.Clock
     boot_id: str
 

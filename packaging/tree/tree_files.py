@@ -67,6 +67,7 @@ CLUSTER = {
 }
 OWN_DIRECTORIES = (
     *("usr/libexec/nodenet/cni", "usr/libexec/nodenet", "usr/share/nodenet/cluster/examples"),
+    "usr/share/nodenet/cluster/persistent-ips",
     *("usr/share/nodenet/cluster", "usr/share/nodenet"),
 )
 """What is removed when it is empty, the inner ones first."""

@@ -15,11 +15,11 @@ import pytest
 
 from cli.test_main import environment, nodenetctl
 from nodenet.cli.report import _path, gathered
+from nodenet.core.change.way_back import Kept, render
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.report.known_secrets import in_json
 from nodenet.core.report.parts import PARTS, Part
-from nodenet.core.trial.record import Kept, render
 from nodenet.edge.report.sources import RECORDS
 from nodenet.stages.apply.records import TRIAL
 
@@ -93,7 +93,7 @@ def test_a_record_is_shown_without_its_secrets_and_one_that_is_torn_is_not(tmp_p
         b"",
         "left out: it is not valid JSON, so its secrets cannot be found",
     )
-    assert made["gone.json"].note == "exit status 1"
+    assert made["gone.json"].note == "not in use on this node"
     assert b"No such file" in made["gone.json"].content
 
 

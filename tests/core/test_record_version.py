@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from nodenet.core.adoption import record as adoption_record
-from nodenet.core.apply import intent, last_good, new_file
+from nodenet.core.apply import intent, new_file
 from nodenet.core.br_ex import record
+from nodenet.core.change import way_back as trial_record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
 from nodenet.core.persistent_ips import records as ipam_records
 from nodenet.core.record_version import refusal
-from nodenet.core.trial import record as trial_record
 
 LATER = "it has version 2, of a later release of nodenet; this release reads version 1"
 
@@ -31,7 +31,6 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "bridge": record.parse,
     "selection": lambda content: last_published.parse(content, "boot"),
     "cache": cached,
-    "good": lambda content: last_good.parse(content, None),
     "trial": new_file.parse,
     "try": trial_record.parse,
 }
@@ -72,7 +71,6 @@ FIRST: dict[str, Callable[[bytes], object]] = {
     "adoption": adoption_record.parse,
     "bridge": record.parse,
     "cache": lambda content: cache.parse(content, "example.com"),
-    "good": lambda content: last_good.parse(content, "worker-0"),
     "intent": intent.parse,
     "ipam": lambda content: [ipam_records.record_of(tuple(row)) for row in json.loads(content)],
     "selection": lambda content: last_published.parse(content, "b1"),
@@ -90,7 +88,6 @@ def test_every_first_format_is_read() -> None:
         "adoption": "verb='adopt'",
         "bridge": "uplinks={'br-ex': 'eth0'}",
         "cache": "document={'a': 1}",
-        "good": "text='interfaces: []\\n'",
         "intent": "digest='5f0c2a9d41b7'",
         "ipam": "IPv4Interface('192.0.2.9/24')",
         "selection": "addresses=(IPv4Address('192.0.2.9'),)",

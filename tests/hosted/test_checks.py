@@ -63,7 +63,7 @@ class FakeProcesses:
 async def after_the_end_of(*pids: int) -> State:
     """Return the state after some processes of a healthy haproxy, a master and its worker, have ended."""
     made, processes = state(), FakeProcesses(10, 11)
-    made.verdicts |= {Service.HAPROXY: UP, ALIVE: UP}
+    made.verdicts |= {Service.REDIRECT: UP, ALIVE: UP}
     task = asyncio.create_task(HealthChecks(made, FakeChecks(), processes, lambda: None).watch_haproxy())
     await asyncio.sleep(1)
     processes.end(*pids)
@@ -75,13 +75,13 @@ async def after_the_end_of(*pids: int) -> State:
 
 async def test_the_end_of_haproxy_ends_the_redirect_at_once_and_moves_no_vip() -> None:
     made = await after_the_end_of(10, 11)
-    assert not made.verdicts[Service.HAPROXY].healthy
+    assert not made.verdicts[Service.REDIRECT].healthy
     assert made.verdicts[ALIVE].healthy
     assert made.wake.is_set()
 
 
 async def test_the_end_of_an_old_worker_after_a_reload_is_no_end() -> None:
-    assert (await after_the_end_of(11)).verdicts[Service.HAPROXY].healthy
+    assert (await after_the_end_of(11)).verdicts[Service.REDIRECT].healthy
 
 
 async def seen_of_the_api(case: str, answer: Answer) -> tuple[State, FakeChecks]:
@@ -165,7 +165,8 @@ OF_THIS_NODE = (
     "Renew the certificate of the server"
 )
 OF_ALL = (
-    "The API cannot be verified: the CA /c/ca.crt has expired on Nov 20 12:00:00 2026 GMT. Correct `[hosted] ca_file`"
+    "The API cannot be verified: the CA /c/ca.crt has expired on Nov 20 12:00:00 2026 GMT. "
+    "Correct the CA of the kubeconfig, or `[hosted] ca_file`"
 )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.errors import PublishFailed, Unavailable
@@ -43,6 +43,9 @@ class Ovsdb(Edge):
     async def bridges(self) -> tuple[OvsBridge, ...]:
         await self._ask("ovsdb.bridges")
         return self.world.ovs.seen(frozenset(self.world.kernel.links))
+
+    async def request_ofport(self, interface: str, number: int) -> None:
+        raise NotImplementedError(f"no port has a number here, as {number} of {interface}")
 
     async def remove_bridge(self, name: str) -> bool:
         await self._ask("ovsdb.remove_bridge")
@@ -112,6 +115,12 @@ class SystemdEdge(Edge):
     async def start_failed(self, name: str) -> str | None:  # noqa: ARG002
         await self._ask("systemd.start_failed")
         return None
+
+
+@dataclass(slots=True)
+class Processes(Edge):
+    def environment(self, unit: str) -> Mapping[str, str] | None:
+        return self.world.systemd.runs_with(unit)
 
 
 @dataclass(slots=True)

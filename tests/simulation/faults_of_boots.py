@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -114,3 +115,27 @@ def boots_cut_short(run: Run, fault: Fault) -> None:
     """The power fails, and again in the next boots, each time before READY."""
     run.world.short_boots = 1 + int(fault.pick * MOST_BOOTS)
     run.world.cut_power()
+
+
+@kind
+def boot_without_dhcp(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """The power comes back, and the DHCP server of the first NIC does so later: it boots as well."""
+    segment = run.world.uplink_segment
+    segment.silent = True
+    run.world.cut_power()
+    return lambda: setattr(segment, "silent", False)
+
+
+@kind
+def boot_without_carrier(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """The first NIC gets its carrier late: its optics are trained, or its switch boots as well."""
+    world, mac = run.world, next(iter(run.world.nics))
+    world.unplugged |= {mac}
+    world.cut_power()
+
+    def end() -> None:
+        world.unplugged -= {mac}
+        world.kernel.set_carrier(world.nics[mac], present=True)
+        world.manager.ip.carrier(world.nics[mac], present=True)
+
+    return end

@@ -29,7 +29,7 @@ def reload(run: Run, fault: Fault) -> None:  # noqa: ARG001
 def reselect(run: Run, fault: Fault) -> None:  # noqa: ARG001
     run.world.rules.may_change_node_ip = True
     run.world.rules.orders += 1
-    run.order("reselect")
+    run.order("reselect", succeeded=run.world.systemd.restart_kubelet)
 
 
 @kind

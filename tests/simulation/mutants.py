@@ -19,6 +19,7 @@ from nodenet.core.br_ex import plan as bridge_plan
 from nodenet.core.br_ex.lease import StaticLease
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip import drift, last_published
 from nodenet.core.node_ip.last_published import LastPublished
@@ -27,7 +28,7 @@ from nodenet.daemon import ServiceManager, StateFile
 from nodenet.loop.guard import Guard
 from nodenet.loop.reload import InForce
 from nodenet.loop.uplink import UplinkWatch
-from nodenet.stages.apply import pipeline
+from nodenet.stages.apply import pipeline, probes
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probing import Probing
 from nodenet.stages.br_ex import verify
@@ -152,7 +153,7 @@ async def _not_adopted(self: Any) -> Any:
     return self._published()
 
 
-def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any) -> None:
+def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any, _wanted: Any = None) -> None:
     mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
     record = LastPublished(selection.node_ips, mac, self._boot_id)
     self._records.save(last_published.SELECTION, last_published.render(record))
@@ -207,8 +208,8 @@ def _all_settings(source: Any, _bridge: str) -> dict[str, str]:
     return {name: value for name, value in own.items() if new.get(name) != value}
 
 
-def _any_name(_self: object, sources: Any, facts: Any) -> Any:
-    name = sources[-1].value
+def _any_name(self: Any, _why: object, facts: Any) -> Any:
+    name = self._host.name()
     return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN)
 
 
@@ -236,6 +237,10 @@ def _forgotten_with_any_end(self: Any) -> None:
 
 def _not_synced(_self: object) -> None:
     return None
+
+
+def _shown_lease(_before: LeaseMark | None, now: LeaseMark, *_: object) -> bool:
+    return now.address is not None
 
 
 MUTANTS = (
@@ -298,6 +303,7 @@ MUTANTS = (
         "every end of an apply forgets the way back",
         ((WayBack, "_forget_what_has_ended", _forgotten_with_any_end),),
     ),
+    Mutant("L5", "a lease that NetworkManager has given up is believed", ((probes, "is_held", _shown_lease),)),
     Mutant(
         "L4", "a record says that profiles are there, or gone, before the disk does", ((Pipeline, "sync", _not_synced),)
     ),

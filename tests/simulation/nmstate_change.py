@@ -86,7 +86,9 @@ def _write_interface(world: World, item: Document, document: Document) -> None:
     more["802-3-ethernet"] = {"cloned-mac-address": mac} if mac else {}
     profile = _profile(world, "ovs-interface", name, f"{name}-if", more, port_of=name)
     device = manager.memory.devices.setdefault(("ovs-interface", name), Device(name, "ovs-interface"))
+    world.rules.written_profile(name)
     if device.profile == profile.uuid and device.state == 100:
+        world.kernel.strip(name)
         manager.ip.configure(device, profile)
     else:
         manager.activate(device, profile)
@@ -100,7 +102,11 @@ def _write_nic(world: World, item: Document, document: Document, bridge: str | N
     if bridge:
         profile = _profile(world, kind, name, name, {"ipv4": {}, "ipv6": {}}, port_of=name)
     else:
+        world.rules.written_profile(name)
         profile = _profile(world, kind, name, name, _ip_of(item, document))
+        if device.profile == profile.uuid and device.state == 100:
+            manager.ip.reapply(device, profile)
+            return
     manager.activate(device, profile)
 
 

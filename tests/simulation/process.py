@@ -27,12 +27,13 @@ from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.nmstate.known_good import KnownGood
 from simulation.edges_of_host import Clock, Files, Host, LeaseNames
-from simulation.edges_of_kernel import KernelEdge, Neighbours, Sysctls, UplinkLinks
+from simulation.edges_of_kernel import KernelEdge, Neighbours, StandingEdge, Sysctls, UplinkLinks
 from simulation.edges_of_manager import DnsManager, Manager, Profiles
 from simulation.edges_of_services import (
     HostedUnits,
     NameServers,
     Ovsdb,
+    Processes,
     Resolved,
     ResolverProbe,
     SystemdEdge,
@@ -112,6 +113,8 @@ class Process:
             return error.exit_code
 
     async def _serve(self) -> int:
+        from fakes import FakeRivals  # noqa: PLC0415  (no host of the world claims another one's address)
+
         world, life = self.world, self.life
         built = stage_edges(life)
         forwarding = Forwarding(built.sysctls)
@@ -124,7 +127,7 @@ class Process:
         notifier = Reports(life)
         manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
-        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life))
+        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life), FakeRivals())
         uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
         watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink, known_good)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
@@ -172,6 +175,7 @@ def stage_edges(life: Life) -> StageEdges:
         sysctls=Sysctls(life),
         neighbours=Neighbours(life),
         kernel=KernelEdge(life),
+        standing=StandingEdge(life),
         systemd=systemd,
         dns=DnsManager(life),
         resolved=Resolved(life),
@@ -181,6 +185,7 @@ def stage_edges(life: Life) -> StageEdges:
         service_units=HostedUnits(life),
         redirect=FakeTable(),
         units=Units(life),
+        processes=Processes(life),
         clock=clock,
         boot_id=life.world.boot_id,
     )

@@ -10,6 +10,7 @@ P7  each failure has one cause line, and none is repeated; no error is one that 
 P8  the status is true
 P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
+P11 and P12 are about what kubelet starts with from boot to boot: `next_boot`
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
 from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
 from simulation.engine import Violation
+from simulation.next_boot import NextBoot
 from simulation.trials import Trials
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from simulation.systemd import Start
     from simulation.world import World
 
+OVN_SECONDS = 5.0
+"""After the start of kubelet ovnkube-node is there."""
 UNSEEN_SECONDS = 45.0
 """How long a lost address or carrier may be unknown to the status: a watchdog's beat, and patience with a rollback."""
 DARK_SECONDS = 240.0
@@ -89,6 +93,8 @@ class Rules:
     """When this process began: how many applies there were."""
     foreign_profiles: set[str] = field(default_factory=set)
     foreign_ports: set[tuple[str, str]] = field(default_factory=set)
+    others: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    """Link and its number → the addresses and routes that OVN-Kubernetes has put there."""
     trials: Trials = field(default_factory=Trials)
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
@@ -98,6 +104,10 @@ class Rules:
     """Whether the last apply of a node file was committed."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
+    next_boot: NextBoot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_boot = NextBoot(self.world)
 
     def blame(self, rule: str, text: str) -> None:
         raise Violation(rule, f"{text} (at {self.world.now:.2f} s)")
@@ -108,6 +118,15 @@ class Rules:
             self.blame(rule, text)
 
     # -- P1
+
+    def leases_are_held(self) -> None:
+        """Look, at the commit of a node file, whether its gateway answers over a lease that was given up."""
+        world = self.world
+        for device in world.manager.memory.devices.values():
+            segment = world.segment_of(device.link)
+            answers = segment is not None and device.gateway is not None and segment.answers(device.gateway)
+            text = f"a file was kept with the lease of {device.link} given up"
+            self.hold("P1", text, holds=not (device.given_up and answers))
 
     def offers_network(self) -> bool:
         """Whether the world lets the node have a network at this moment."""
@@ -187,6 +206,7 @@ class Rules:
     # -- P2
 
     def kubelet_started(self, start: Start) -> None:
+        self.world.after_in_boot(OVN_SECONDS, self.world.ovn_comes)
         name = self.world.static_name or self.world.transient_name
         self.hold("P2", f"kubelet starts on a host called {name}", holds=name != "localhost")
         address = start.variables.get("KUBELET_NODE_IP", "")
@@ -196,9 +216,12 @@ class Rules:
             self.hold("P2", f"kubelet starts with {each}, which is not on the node", holds=here)
             vip = ip_address(each) in self.world.vips
             self.hold("P2", f"kubelet starts with the VIP {each}", holds=not vip)
+        self.next_boot.kubelet_started(start)
 
     def written(self, path: str, content: bytes | None) -> None:
         """A file of nodenet is about to change."""
+        if path == PUBLISHED and content:
+            self.next_boot.published(content)
         if path == PUBLISHED and self.world.systemd.kubelet_runs:
             before = self.world.disk.content.get(path)
             self.hold(
@@ -254,6 +277,21 @@ class Rules:
         foreign = [name for name in row.ports if (row.name, name) in self.foreign_ports]
         self.hold("P5", f"the bridge {row.name} is removed with {foreign} of others", holds=not foreign)
 
+    def written_profile(self, link: str) -> None:
+        """Libnmstate is about to write a profile for *link*: it takes over whatever stands on the link."""
+        found = self.world.kernel.links.get(link)
+        theirs = found.routes if found else set()
+        self.hold("P5", f"{sorted(theirs)} of OVN-Kubernetes get into the profile of {link}", holds=not theirs)
+
+    def look_at_others(self) -> None:
+        """Called once all is calm: is everything that others put on a link there after all that was done?"""
+        for (name, index), put in self.others.items():
+            link = self.world.kernel.links.get(name)
+            if link is None or link.index != index:
+                continue  # another link, or none: its own program puts that on a new one
+            lacking = put - {*map(str, link.addresses), *link.routes}
+            self.hold("P5", f"{sorted(lacking)} of OVN-Kubernetes are gone from {name}", holds=not lacking)
+
     # -- P7
 
     def said(self, level: str, text: str, fields: dict[str, Any]) -> None:
@@ -290,7 +328,7 @@ class Rules:
         selection = status.facts.selection
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
-            nic = world.kernel.links.get(world.uplink)
+            nic = world.kernel.links.get(world.uplink_of(selection.link or ""))
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""

@@ -19,9 +19,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Compare a node file with the running state, and print each value that it would change, before and after, and "
         "what that means for the node IPs, the default route and br-ex. Nothing is applied. Without FILE, the file of "
         "this node is compared. @NUMBER is the file of that entry of `nodenetctl history`; two of them are compared "
-        "with each other: their files, and the networks after them. Needs root. Exits 0 when nothing would change, 1 "
-        "when something would, 64 when there is no such file, 65 when it is not valid or libnmstate refuses it for "
-        "this node, 69 when NetworkManager does not answer, 77 when it is not run as root."
+        "with each other: their files, and the networks after them. Exits 0 when nothing would change, 1 when "
+        "something would, 64 when there is no such file, 65 when it is not valid or libnmstate refuses it for this "
+        "node, 69 when NetworkManager does not answer, 77 when the file or the network may only be read by root."
     )
     parser.add_argument(
         "file", type=Path, nargs="?", metavar="FILE", help="a node file, @NUMBER, or - for standard input"

@@ -86,17 +86,27 @@ def read(path: Path) -> NodeFile:
 
 def own() -> NodeFile:
     """Return this node's node file. Raises UsageInvalid where it has none, NodenetError."""
-    from nodenet.core.hostname.name import normalised  # noqa: PLC0415
+    path = own_path()
+    return NodeFiles(disk, Nmstate(), path.parent).read(path.name, _hostname())
+
+
+def own_path() -> PurePath:
+    """Return the path of this node's node file. Raises UsageInvalid where it has none, NodenetError."""
     from nodenet.core.settings import parse  # noqa: PLC0415
 
     directory = parse.parse(settings_files.read()).settings.node_file_dir
-    document = status.read() or {}
-    name = document.get("hostname") or normalised(Path("/proc/sys/kernel/hostname").read_text(encoding="ascii"))
-    files = NodeFiles(disk, Nmstate(), PurePath(directory))
-    search = files.find(str(name))
+    search = NodeFiles(disk, Nmstate(), PurePath(directory)).find(_hostname())
     if search.found is None:
-        raise UsageInvalid(f"this node has no node file in {directory}", remedy="Give the file to compare")
-    return files.read(search.found)
+        raise UsageInvalid(f"this node has no node file in {directory}", remedy="Name a file")
+    return PurePath(directory) / search.found
+
+
+def _hostname() -> str:
+    """Return the name by which the node file is found: nodenetd's, else the kernel's."""
+    from nodenet.core.hostname.name import normalised  # noqa: PLC0415
+
+    document = status.read() or {}
+    return str(document.get("hostname") or normalised(Path("/proc/sys/kernel/hostname").read_text(encoding="ascii")))
 
 
 async def preview(file: NodeFile) -> Preview:

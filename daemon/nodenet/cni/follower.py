@@ -23,6 +23,11 @@ log = structlog.get_logger()
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.5, 15.0
 REFUSED_SECONDS = 60.0
+QUIET_SECONDS = 45.0
+"""After the API was away, no new address is given for so long: a backup of its database may have been restored, and
+every node makes its lost Leases again first. A node hears of the API after half a minute at the latest."""
+UNREAD = "The API was away, and its claims are not read again yet: no new address is given until then"
+QUIET = "The API was away until just now: nodes make lost Leases again, and no new address is given for some seconds"
 QUICK_SECONDS = 5.0
 """A watch that ended sooner counts as a failure: a server that ends each at once is not asked without a pause."""
 
@@ -47,6 +52,18 @@ class Follower:
         self._waiting: dict[tuple[str, str], list[asyncio.Future[Claim]]] = {}
         self.problem: str | None = None
         """Why the API does not answer, None while it does."""
+        self._unread = False
+        """Whether the watch broke, and the claims were not listed since."""
+        self._absent = False
+        """Whether that failed as well: a connection that breaks alone is no sign of another database."""
+        self._quiet_until = 0.0
+
+    @property
+    def held(self) -> str:
+        """Why no new address may be given, empty while one may."""
+        if self._unread:
+            return UNREAD
+        return QUIET if asyncio.get_running_loop().time() < self._quiet_until else ""
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -60,9 +77,14 @@ class Follower:
                 failures += 1
             except (Forbidden, NotFound) as error:
                 self._report(error)
-                pause = REFUSED_SECONDS
+                if self._book.claims.complete:  # an API server that starts knows neither kinds nor roles for a moment
+                    failures += 1
+                    self._absent, self._unread = self._unread, True
+                else:
+                    pause = REFUSED_SECONDS
             except (ApiAway, ClaimInvalid) as error:
                 failures += 1
+                self._absent, self._unread = self._unread, True
                 self._report(error)
             await asyncio.sleep(pause or backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
 
@@ -100,7 +122,9 @@ class Follower:
         for claim in unseen.values():
             known.remove(claim)
             self._gone(claim, False)  # noqa: FBT003
-        known.complete = True
+        if self._absent:
+            self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
+        known.complete, self._unread, self._absent = True, False, False
         self._report(None)
         self._listed()
         return page.resource_version

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from enum import Enum
-from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_network
 
 IPAddress = IPv4Address | IPv6Address
 
 
 IPNetwork = IPv4Network | IPv6Network
+
+
+OVN_MASQUERADE = (ip_network("169.254.0.0/17"), ip_network("169.254.169.0/29"), ip_network("fd69::/112"))
+"""Where OVN-Kubernetes takes addresses that each node has alike, unless the cluster names other subnets."""
 
 
 class Family(Enum):
@@ -23,6 +27,11 @@ class Family(Enum):
     def __str__(self) -> str:
         """As people write it."""
         return "IPv4" if self is Family.IPV4 else "IPv6"
+
+
+def is_masquerade(address: IPAddress) -> bool:
+    """Return whether *address* is one that OVN-Kubernetes gives each node alike."""
+    return any(address in network for network in OVN_MASQUERADE)
 
 
 def family_of(value: IPAddress | IPNetwork) -> Family:

@@ -45,14 +45,15 @@ async def nothing_to_confirm(_: Facts) -> str | None:
 class StageSet:
     """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
 
-    *drift* returns what the node has lost of its publication since, *confirm* why kubelet must not start with it.
+    *losses* returns what a node that is ready has lost since, *confirm* why kubelet must not start with what is
+    published.
     """
 
     boot: Boot
     stages: Mapping[StageName, Stage]
     network_type: str
     attempt_seconds: float
-    drift: Callable[[Facts], Problem | None]
+    losses: Callable[[Facts], tuple[Problem, ...]]
     confirm: Callable[[Facts], Coroutine[Any, Any, str | None]] = nothing_to_confirm
     trial: TrialRunner | None = None
     """What tries node files, where nodenetd applies them."""

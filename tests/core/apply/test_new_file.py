@@ -20,13 +20,14 @@ def test_boots_without_ready_are_counted() -> None:
 
 
 def test_a_boot_that_reaches_ready_ends_the_count() -> None:
-    """For ever where it stays READY with the file; a boot that says nothing about the file is not counted."""
+    """The next boot begins another one; a boot that says nothing about the file is not counted."""
     record = NewFile("d", ("boot1", "boot2"))
     assert reached_ready(record, "boot2", applied=False) == NewFile("d", ("boot1",))
     ready = reached_ready(record, "boot2", applied=True)
     assert ready == NewFile("d", ready=True)
-    assert begun(ready, "d", "boot3") == ready
     assert lost_boots(ready, "d", "boot4") == 0
+    again = begun(begun(ready, "d", "boot3"), "d", "boot4")
+    assert again == NewFile("d", ("boot3", "boot4"))
 
 
 def test_a_record_is_what_it_was() -> None:

@@ -48,3 +48,26 @@ def test_a_mac_address_of_its_own_is_enough() -> None:
 def test_a_route_that_is_not_learned_needs_no_metric() -> None:
     off = "    enabled: true\n    dhcp: true\n    auto-routes: false\n"
     assert rules(SEED.replace("    enabled: true\n", off, 1)) == []
+
+
+SLB = (Path(__file__).parents[3] / "fixtures/field_documents/slb-bond-below-br-ex.yml").read_text()
+
+
+def test_the_uplink_may_be_behind_a_patch_port() -> None:
+    """br-ex, a patch port, br-phy with a bond of Open vSwitch (openshift-docs#92313)."""
+    assert rules(SLB) == []
+
+
+def test_a_patch_port_to_a_bridge_without_a_link_is_no_uplink() -> None:
+    bond = SLB[SLB.index("    - name: bond-phy") : SLB.index("- name: br-ex-to-br-phy\n  type")]
+    assert rules(SLB.replace(bond, "")) == ["br-ex-port"]
+
+
+def test_a_leg_of_the_bond_behind_the_patch_port_has_no_address_of_its_own() -> None:
+    leg = "- name: enp2s0\n  type: ethernet\n  state: up\n  ipv4:\n    enabled: true\n    dhcp: true\n"
+    assert rules(SLB + leg) == ["br-ex-uplink-address"]
+
+
+def test_patch_ports_in_a_circle_end() -> None:
+    ring = SLB.replace("    - name: bond-phy\n", "    - name: br-ex-to-br-phy\n    - name: bond-phy\n")
+    assert rules(ring) == []

@@ -136,3 +136,25 @@ def test_repeated_ports_are_not_a_difference() -> None:
     other = {**bridge, "bridge": {"port": [{"name": "eth1"}]}}
     assert not_expressed({"interfaces": [other], "routes": {}}, state) == ["br0"]
     assert not_expressed({"interfaces": [], "dns-resolver": {"config": {}}}, state) == ["dns-resolver"]
+
+
+def test_what_ovn_kubernetes_adds_to_br_ex_is_not_of_the_host() -> None:
+    """Its patch port, host route and service route (ovn-kubernetes#3136); a route of the administrator stays."""
+    patch = "patch-br-ex_worker-0-to-br-int"
+    bridge = link("br-ex", "ovs-bridge", bridge={"port": [{"name": each} for each in ("br-ex", "enp2s0", patch)]})
+    ours = {"destination": "198.51.100.0/24", "next-hop-address": "192.0.2.1", "next-hop-interface": "br-ex"}
+    routes = [
+        {"destination": "169.254.169.1/32", "next-hop-interface": "br-ex"},
+        {"destination": "172.30.0.0/16", "next-hop-address": "169.254.169.4", "next-hop-interface": "br-ex"},
+        {"destination": "fd02::/112", "next-hop-address": "fd69::4", "next-hop-interface": "br-ex"},
+        {"destination": "169.254.169.254/32", "next-hop-address": "192.0.2.1", "next-hop-interface": "br-ex"},
+        ours,
+    ]
+    inside, nic = link("br-ex", "ovs-interface", controller="br-ex"), link("enp2s0", "ethernet", controller="br-ex")
+    document, left_out = of(
+        nic, bridge, inside, link(patch, "ovs-interface", controller="br-ex"), routes={"config": routes}
+    )
+    made_bridge = next(each for each in document["interfaces"] if each["type"] == "ovs-bridge")
+    assert [port["name"] for port in made_bridge["bridge"]["port"]] == ["br-ex", "enp2s0"]
+    assert [route["destination"] for route in document["routes"]["config"]] == ["169.254.169.254/32", "198.51.100.0/24"]
+    assert left_out == [f"{patch}: the network plugin makes it"]

@@ -80,3 +80,22 @@ def test_settings_that_differ_from_the_defaults_are_kept() -> None:
 def test_a_link_with_a_link_local_address_alone_has_no_configuration() -> None:
     assert not is_set({"enabled": True, "address": [LINK_LOCAL]})
     assert is_set({"enabled": True, "dhcp": True})
+
+
+@pytest.mark.parametrize("spelling", ["valid-life-time", "valid-left", "valid-lft"])
+def test_a_lease_in_each_spelling_of_its_lifetime_is_not_an_address(spelling: str) -> None:
+    """Releases of NMState differ; a leased address that is taken for a static one may be another host's later."""
+    leased = {"ip": "192.0.2.6", "prefix-length": 24, spelling: "40218sec"}
+    assert of(ipv4={"enabled": True, "dhcp": True, "address": [leased]}) == {"ipv4": {"enabled": True, "dhcp": True}}
+
+
+def test_an_address_for_ever_is_static() -> None:
+    static = {"ip": "192.0.2.6", "prefix-length": 24, "valid-left": "forever"}
+    found = of(ipv4={"enabled": True, "dhcp": False, "address": [static]})
+    assert found["ipv4"]["address"] == [{"ip": "192.0.2.6", "prefix-length": 24}]
+
+
+def test_an_address_that_each_node_of_ovn_kubernetes_has_is_not_of_this_host() -> None:
+    addresses = [{"ip": "fd69::2", "prefix-length": 112}, {"ip": "2001:db8::6", "prefix-length": 64}]
+    found = of(ipv6={"enabled": True, "address": addresses})
+    assert found["ipv6"]["address"] == [{"ip": "2001:db8::6", "prefix-length": 64}]

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from nodenet.core.change.way_back import Kept
 from nodenet.core.history.entry import (
     MOST_BYTES,
     MOST_ENTRIES,
@@ -21,7 +22,6 @@ from nodenet.core.history.entry import (
 )
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_file.find import read
-from nodenet.core.trial.record import Kept
 
 TEXT = "interfaces: []\n"
 DIGEST = hashlib.sha256(TEXT.encode()).hexdigest()

@@ -6,9 +6,9 @@ from dataclasses import replace
 from typing import Any
 
 from core.history.test_entry import GOOD
+from nodenet.core.change.way_back import Kept
 from nodenet.core.history.going_back import network_of
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.trial.record import Kept
 
 
 def profile(uuid: str, link: str = "", name: str = "") -> KeptProfile:

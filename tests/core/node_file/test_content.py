@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.node_file.content import judge, parse, remaining, secrets_in
+from nodenet.core.node_file.content import judge, parse, secrets_in
 from nodenet.core.node_file.find import read
 from nodenet.core.node_file.finding import Severity
 
@@ -87,35 +87,6 @@ routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 198.51.100.1, next-
     assert not wish(text).empty
 
 
-DEFAULT = {"destination": "0.0.0.0/0", "next-hop-interface": "eth0", "next-hop-address": "192.0.2.1"}
-STATE = {"routes": {"config": [{**DEFAULT, "table-id": 254, "metric": 100}]}}
-
-
-@pytest.mark.parametrize(
-    ("difference", "left"),
-    [
-        ({"interfaces": [], "routes": {"config": [DEFAULT]}}, {}),
-        ({"interfaces": []}, {}),
-        ({"interfaces": [{"name": "eth0"}], "routes": {"config": [DEFAULT]}}, {"interfaces": [{"name": "eth0"}]}),
-        (
-            {"routes": {"config": [{**DEFAULT, "table-id": 100}]}},
-            {"routes": {"config": [{**DEFAULT, "table-id": 100}]}},
-        ),
-        (
-            {"routes": {"config": [DEFAULT, {**DEFAULT, "destination": "10.0.0.0/8"}]}},
-            {"routes": {"config": [{**DEFAULT, "destination": "10.0.0.0/8"}]}},
-        ),
-        (
-            {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}},
-            {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}},
-        ),
-    ],
-)
-def test_a_route_without_a_table_is_in_the_main_table(difference: dict[str, Any], left: dict[str, Any]) -> None:
-    """Otherwise an unchanged file would never read as nothing to do."""
-    assert remaining(difference, STATE) == left
-
-
 KEYS = """
 interfaces:
 - name: eth0
@@ -130,13 +101,3 @@ def test_no_secret_of_a_node_file_is_quoted() -> None:
     for secrets in (wish(KEYS).secrets, secrets_in(KEYS)):
         told = secrets.hidden_in('invalid type: string "hunter22", then hunter2 and 50b71a8ef0bd5751ea76de6d6c98c03a')
         assert told == 'invalid type: string "<hidden>", then <hidden> and <hidden>'
-
-
-def test_an_order_for_the_apply_is_no_difference() -> None:
-    """The order `allow-extra-patch-ports` is in no state: a bridge that asks for it alone is as it should be."""
-    link = {"name": "br-ex", "type": "ovs-bridge", "state": "up", "bridge": {"allow-extra-patch-ports": True}}
-    assert remaining({"interfaces": [link]}, STATE) == {}
-    more = {**link, "bridge": {**link["bridge"], "port": [{"name": "eth0"}]}}  # type: ignore[dict-item]
-    assert remaining({"interfaces": [more]}, STATE) == {"interfaces": [more]}
-    bare = {"name": "br-ex", "type": "ovs-bridge", "state": "up"}
-    assert remaining({"interfaces": [bare]}, STATE) == {"interfaces": [bare]}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from hashlib import sha256
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from deaf import CAUSE, DEAF, SETTINGS, wait_deaf
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nmstate.test_leases import OTHER_CLIENT, PLAIN
 from nodenet.core.apply import new_file
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.history import entry
@@ -59,6 +61,30 @@ def test_two_boots_that_did_not_get_ready_bring_the_old_file_back(product_node: 
     nothing_left(node)
 
 
+def test_a_file_that_leaves_the_node_dark_after_ready_is_taken_back(product_node: NodeFactory, lan: Lan) -> None:
+    """Its lease does not come, and kubelet runs on: two boots without READY bring the old file back."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=("--dhcp-host=id:01:02:03:04:05:06:07,ignore",)))
+    settings = {key: text.replace("good_after = 1", "good_after = 20") for key, text in SETTINGS.items()}
+    node = product_node(files={node_file("worker-0.yml"): PLAIN, **settings}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.wait_until("test -e /var/lib/nodenet/good.json", timeout=60)
+    node.write(node_file("worker-0.yml"), OTHER_CLIENT)
+    node.run("nodenetctl reload --wait", check=False, timeout=90)
+    node.wait_until("! ip -4 -o addr show dev eth0 scope global | grep -q inet", timeout=30)
+    time.sleep(25)  # longer than `good_after`
+    assert '"ready": true' not in node.run("cat /var/lib/nodenet/trial.json").stdout
+    node.power_cut()
+    node.boot()
+    wait_deaf(node)
+    node.power_cut()
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["ready"]) == ("degraded", True)
+    assert document["last_error"]["cause"] == CAUSE
+    nothing_left(node)
+
+
 @pytest.mark.parametrize("way_back", [True, False], ids=["with-the-way-back", "way-back-lost"])
 def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off(
     product_node: NodeFactory, lan: Lan, *, way_back: bool
@@ -86,7 +112,7 @@ def test_a_power_cut_in_the_probes_of_a_bad_file_does_not_leave_the_node_cut_off
     why = (
         f"the gateway 10.88.0.99 does not answer on eth0, and the gateway {lan.gateway4} answered before the apply"
         if way_back
-        else "no gateway answers, and one answered before an earlier apply of this file"
+        else "the gateway 10.88.0.99 does not answer on eth0, and one answered before an earlier apply of this file"
     )
     assert document["last_error"]["cause"] == (
         f"worker-0.yml failed its probes ({why}): the last known good worker-0.yml is used in its place"

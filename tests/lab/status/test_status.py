@@ -64,7 +64,7 @@ def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactor
     shown = node.run([*NOBODY, "nodenetctl", "status"], check=False)
     assert shown.returncode == 1
     first, *rest = shown.stdout.splitlines()
-    assert re.fullmatch(r"nodenetd is not running; as of \d+ (s|min \d+ s) ago \(kubelet is running\)", first)
+    assert re.fullmatch(r"nodenetd is not running; this status is \d+ (s|min \d+ s) old \(kubelet is running\)", first)
     assert "  problem     nodenetd is not running, so nothing of this may be true any more" in rest
     assert "  to do       See `systemctl status nodenetd`" in rest
     document = status(node)
@@ -158,7 +158,7 @@ def test_a_node_file_that_was_removed_leaves_word(product_node: NodeFactory) -> 
         assert (done.returncode, done.stderr.splitlines()) == (code, [sentence])
     assert network(node) == unchanged
     shown = node.run("nodenetctl status").stdout.splitlines()
-    file = f"none; the file was removed, its configuration {digest} is still active"
+    file = f"none for worker-0; the configuration {digest} of an earlier file is still active"
     assert f"  node file   {file}; host name worker-0" in shown
 
 

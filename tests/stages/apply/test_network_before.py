@@ -23,6 +23,7 @@ from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
+from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.network_before import PATIENCE_SECONDS, NetworkBefore
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
@@ -63,7 +64,7 @@ class Rig:
 
     def __post_init__(self) -> None:
         edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
-        pipeline = Pipeline(PipelineEdges.of(edges), BOOT_ID, 240.0)
+        pipeline = Pipeline(PipelineEdges.of(edges, Settings()), BOOT_ID, 240.0)
         self.before = NetworkBefore.of(edges, OpenCheckpoint(self.manager, pipeline))
 
     async def tried(self) -> None:

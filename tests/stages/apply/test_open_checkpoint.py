@@ -9,6 +9,7 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import ROLLBACK_SECONDS, Intent, Phase
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import INTENT
@@ -25,7 +26,7 @@ class Rig:
         self.manager = FakeManager(pending=list(pending))
         self.files = FakeFiles({str(INTENT): intent.render(RECORD)})
         edges = stage_edges(manager=self.manager, files=self.files, clock=FakeClock())
-        self.checkpoint = OpenCheckpoint(self.manager, Pipeline(PipelineEdges.of(edges), BOOT_ID, 240.0))
+        self.checkpoint = OpenCheckpoint(self.manager, Pipeline(PipelineEdges.of(edges, Settings()), BOOT_ID, 240.0))
 
 
 async def test_it_is_kept_open_for_as_long_as_it_is_asked_for() -> None:

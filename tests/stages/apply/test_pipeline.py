@@ -3,13 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 import pytest
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
+from fakes import (
+    BOOT_ID,
+    FakeClock,
+    FakeFiles,
+    FakeKernel,
+    FakeManager,
+    FakeNmstate,
+    FakeOvsdb,
+    FakeProfiles,
+    FakeStanding,
+    FakeSystemd,
+    others_on_links,
+)
 from nodenet.core.apply import intent
 from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
@@ -60,7 +72,9 @@ class SlowNmstate(FakeNmstate):
         rollback_timeout: int,  # noqa: ARG002
         seconds: float,  # noqa: ARG002
         made: Callable[[str], None],
+        patched: Collection[str] = (),
     ) -> str | None:
+        self.patched = frozenset(patched)
         self.during_apply()
         if self.checkpoint:
             made(self.checkpoint)
@@ -90,6 +104,10 @@ class Rig:
     nmstate: SlowNmstate = field(default_factory=SlowNmstate)
     files: FakeFiles = field(default_factory=FakeFiles)
     clock: FakeClock = field(default_factory=FakeClock)
+    standing: FakeStanding = field(default_factory=FakeStanding)
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
 
     def __post_init__(self) -> None:
         self.nmstate.during_apply = self.begin
@@ -98,7 +116,10 @@ class Rig:
     def start(self) -> None:
         """Begin as a new process of nodenetd."""
         presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        edges = PipelineEdges(self.files, self.manager, presence, self.nmstate, FakeOvsdb(), self.clock)
+        others = others_on_links(
+            standing=self.standing, kernel=self.kernel, profiles=self.profiles, ovsdb=self.ovsdb, files=self.files
+        )
+        edges = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock, others)
         self.pipeline = Pipeline(edges, BOOT_ID, 240.0)
 
     def begin(self) -> None:

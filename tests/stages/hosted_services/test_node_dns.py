@@ -72,6 +72,9 @@ class FakeDnsmasq:
             raise self.broken
         self.given.append(servers)
 
+    async def further(self) -> str:
+        return ""
+
     async def read_hosts(self) -> None:
         self.hosts_read += 1
 
@@ -82,7 +85,7 @@ class FakeStacks:
 
     others: Others = field(default_factory=Others)
 
-    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:  # noqa: ARG002
+    def look(self, units: Collection[str], ports: Collection[int]) -> Others:  # noqa: ARG002
         return self.others
 
 

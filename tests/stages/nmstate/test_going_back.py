@@ -10,6 +10,7 @@ import pytest
 from fakes import BOOT_ID
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.outcome import Done, Waiting
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import Unavailable
 from nodenet.core.history import entry
 from nodenet.core.messages import Message
@@ -17,7 +18,6 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
-from nodenet.core.trial.record import Kept
 from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.records import APPLY
 from stages.nmstate.test_stage import OLD, TEXT, Rig, quarantined

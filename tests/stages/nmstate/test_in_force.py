@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd, others_on_links
 from nodenet.core.apply.intent import Phase
 from nodenet.core.node_file.find import NodeFile, read
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
@@ -22,7 +22,8 @@ def file(text: str) -> NodeFile:
 def rig() -> tuple[InForce, Pipeline, FakeFiles]:
     files, manager, clock = FakeFiles(), FakeManager(), FakeClock()
     presence = NetworkManagerStarter(manager, FakeSystemd(), clock)
-    pipeline = Pipeline(PipelineEdges(files, manager, presence, FakeNmstate(), FakeOvsdb(), clock), BOOT_ID, 240.0)
+    outside = PipelineEdges(files, manager, presence, FakeNmstate(), FakeOvsdb(), clock, others_on_links(files=files))
+    pipeline = Pipeline(outside, BOOT_ID, 240.0)
     return InForce(files, pipeline, DIRECTORY), pipeline, files
 
 

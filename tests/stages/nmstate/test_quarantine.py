@@ -43,6 +43,20 @@ def test_each_boot_of_a_new_file_is_noted() -> None:
     assert noted(files) == LOST
 
 
+def test_boots_are_counted_also_after_one_that_stayed_ready() -> None:
+    """A lease of the file may end a year later; the last known good file itself is never counted."""
+    files = disk(lost=NewFile(FILE.digest, ready=True))
+    for boot in ("boot1", "boot2"):
+        Quarantine(files, boot, 2).begin(FILE.digest, "worker-0")
+    assert noted(files) == LOST
+    chosen, problem = Quarantine(files, "boot3", 2).choose(FILE, "worker-0", run=None)
+    assert chosen.digest == OLD.digest
+    assert problem
+    files = disk(lost=NewFile(OLD.digest, ready=True))
+    Quarantine(files, "boot1", 2).begin(OLD.digest, "worker-0")
+    assert noted(files) == NewFile(OLD.digest, ready=True)
+
+
 @pytest.mark.parametrize(
     ("file", "hostname", "records"), [(OLD, "worker-0", 0), (FILE, "worker-0", 1), (OLD, "worker-1", 1)]
 )

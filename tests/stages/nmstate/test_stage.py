@@ -22,8 +22,10 @@ from fakes import (
     FakeOvsdb,
     FakeProbe,
     FakeProfiles,
+    FakeStanding,
     FakeSystemd,
     FakeTargets,
+    others_on_links,
 )
 from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent, Phase
@@ -57,6 +59,7 @@ from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.way_back import WayBack
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -81,13 +84,19 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=FakeNeighbours)
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
     patience: float = 0.1
+    standing: FakeStanding = field(default_factory=FakeStanding)
 
     def __post_init__(self) -> None:
         presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock)
+        links = others_on_links(
+            standing=self.standing, kernel=self.kernel, profiles=self.profiles, ovsdb=self.ovsdb, files=self.files
+        )
+        outside = PipelineEdges(self.files, self.manager, presence, self.nmstate, self.ovsdb, self.clock, links)
         pipeline = Pipeline(outside, BOOT_ID, 240.0)
         early = EarlyStart(self.manager, self.profiles, self.clock)
-        outside_probes = ProbeEdges(self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files)
+        outside_probes = ProbeEdges(
+            self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files, FakeProfiles()
+        )
         self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2, back_seconds=0.3)
         quarantine = Quarantine(self.files, BOOT_ID, 2)
         keeper, checkpoint = ProfileKeeper(self.profiles, self.files), OpenCheckpoint(self.manager, pipeline)
@@ -97,7 +106,8 @@ class Rig:
         history = History(self.files)
         going_back = GoingBack(history, presence, pipeline, way_back)
         recorder = Recorder(before, history, self.clock, BOOT_ID, "s")
-        parts = (pipeline, early, self.probes, quarantine, way_back, missing, going_back, recorder)
+        taken = Taken(self.systemd)
+        parts = (pipeline, early, self.probes, quarantine, way_back, missing, going_back, recorder, taken)
         self.stage = NmstateStage(self.files, self.nmstate, *parts, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
@@ -836,7 +846,8 @@ def cut_short(boot_id: str, *, good: bool) -> Rig:
 
 
 CUT_OFF = (
-    "worker-0.yml failed its probes (no gateway answers, and one answered before an earlier apply of this file): "
+    "worker-0.yml failed its probes (the gateway 192.0.2.1 does not answer on eth0, "
+    "and one answered before an earlier apply of this file): "
     "the last known good worker-0.yml is used in its place"
 )
 

@@ -20,6 +20,7 @@ from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
+from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
 from nodenet.stages.apply.records import APPLY, INTENT
 from nodenet.stages.nmstate.way_back import AGAIN_SECONDS, PATIENCE_SECONDS, STARTING_SECONDS, WayBack
@@ -58,7 +59,7 @@ class Rig:
 
     def __post_init__(self) -> None:
         edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles, clock=self.clock)
-        self.way_back = WayBack.of(edges, Pipeline(PipelineEdges.of(edges), BOOT_ID, 240.0))
+        self.way_back = WayBack.of(edges, Pipeline(PipelineEdges.of(edges, Settings()), BOOT_ID, 240.0))
 
     def note(self, record: Intent) -> None:
         self.files.content[str(INTENT)] = intent.render(record)

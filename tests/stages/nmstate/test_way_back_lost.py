@@ -213,8 +213,8 @@ async def test_a_refused_file_is_not_kept_in_the_next_boot_where_no_gateway_answ
     refused = await node.until_over()
     assert isinstance(refused, Failed)
     assert (
-        refused.problem.cause
-        == "worker-0.yml: no gateway answers, and one answered before an earlier apply of this file"
+        refused.problem.cause == "worker-0.yml: the gateway 192.0.2.1 does not answer on eth0, "
+        "and one answered before an earlier apply of this file"
     )
     assert node.nmstate.committed == []
 

@@ -14,11 +14,11 @@ from fakes import FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.change.way_back import Kept, render
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.settings.model import Settings
-from nodenet.core.trial.record import Kept, render
 from nodenet.stages.apply.records import TRIAL
 from nodenet.stages.trial.undo_first import MOST_TRIES, Restored, UndoTrialFirst
 from nodenet.stages.trial.wiring import trial_of

@@ -19,7 +19,7 @@ from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.record_version import fields
 
 VERSION = 1
-ROLLBACK_SECONDS = 67
+ROLLBACK_SECONDS = 127
 """NetworkManager rolls an apply back by itself when it is neither committed nor extended for so long.
 
 Checkpoints have no owner: the time is one that other programs do not use (Cockpit: 7 s, nmstatectl: 60 s).

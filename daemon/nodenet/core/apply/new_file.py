@@ -1,7 +1,8 @@
-"""In how many boots was a new node file tried, and has the node ever worked with it?
+"""In how many boots in a row did the node not stay READY with a node file that is not the last known good one?
 
 A file can be applied and verified and still keep the node from READY, or end it soon after: the kernel panics, the node
-hangs or is cut off, and a watchdog or a person resets it. So the boots of a new file are counted until one stays READY.
+hangs or is cut off, and a watchdog or a person resets it. One boot that stayed READY ends the count, and the next boot
+begins another one.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ VERSION = 1
 class NewFile:
     """The record: the file with *digest*, the *boots* that began with it and did not stay READY.
 
-    *ready*: one has, so the file is not new any more. *cut_off* is the boot in which the file cut the node off, or
+    *ready*: the last one has. *cut_off* is the boot in which the file cut the node off, or
     could not be rolled back, and *cause* says which and how that showed.
     """
 
@@ -33,9 +34,9 @@ def begun(before: NewFile | None, digest: str, boot_id: str) -> NewFile:
     """Return the record of boot *boot_id*, which begins with the file *digest*."""
     if before is None or before.digest != digest:
         return NewFile(digest, (boot_id,))
-    if before.ready or boot_id in before.boots:
+    if boot_id in before.boots:
         return before
-    return replace(before, boots=(*before.boots, boot_id))
+    return replace(before, boots=(*before.boots, boot_id), ready=False)
 
 
 def reached_ready(before: NewFile, boot_id: str, *, applied: bool) -> NewFile:

@@ -24,11 +24,23 @@ class Facts:
     """Whether the node file makes br-ex by itself."""
     left_over: tuple[str, ...] = ()
     """What earlier node files have made and the present one does not name, by the entry of the history."""
+    file_failure: str = ""
+    """Why the node file failed in this boot, if it did."""
     selection: Selection | None = None
     bridge: str | None = None
     """The bridge that carries the node IP, once it is made."""
     uplink: str | None = None
     """The link below it."""
+    hostname_source: str = ""
+    """Where the name comes from, in words; empty for a static one."""
+
+    @property
+    def node_ip_links(self) -> tuple[str | None, ...]:
+        """The link of each node IP, None where it is not known."""
+        selection = self.selection or Selection()
+        found = {each.address: each.link for each in selection.selected}
+        first = {selection.node_ips[0]: selection.link} if selection.node_ips else {}
+        return tuple((first | found).get(address) for address in selection.node_ips)
 
     def same_place(self, other: Facts) -> bool:
         """Return whether the node IPs are the same as in *other*, on the same link."""

@@ -165,6 +165,12 @@ class Boot:
         """The first problem in stage order, with its stage."""
         return next(((stage.name, stage.problem) for stage in self.stages if stage.problem), None)
 
+    @property
+    def file_failure(self) -> str:
+        """Why the node file failed, "" where it did not."""
+        stage = self[StageName.NMSTATE]
+        return stage.problem.cause if stage.status is Status.FAILED and stage.problem else ""
+
     def failed_since(self, first: StageName, standing: Collection[StageName] = ()) -> tuple[StageName, Problem] | None:
         """Return the first stage from *first* on that failed as a whole, with its problem, but for those *standing*."""
         order = list(StageName)

@@ -173,17 +173,19 @@ class _Reader:
             self.origin = 0.0 if entry.get("_TRANSPORT") == "kernel" else at
         self.last = max(self.last, at)
         message = entry.get("MESSAGE_ID")
-        if message in FINISHED and "USERSPACE_USEC" in entry:
+        # Any user can write an entry with any field but those that journald adds, with _ (systemd.journal-fields(7)).
+        by_systemd, unit = entry.get("_PID") == "1", entry.get("_SYSTEMD_UNIT")
+        if by_systemd and message in FINISHED and "USERSPACE_USEC" in entry:
             self._finished(entry, at)
-        elif message in JOBS and entry.get("UNIT") in UNITS:
+        elif by_systemd and message in JOBS and entry.get("UNIT") in UNITS:
             self._job(str(entry["UNIT"]), str(message), at)
-        elif entry.get("SYSLOG_IDENTIFIER") == NETWORK_MANAGER:
+        elif unit == f"{NETWORK_MANAGER}.service":
             if STARTUP_COMPLETE in entry["MESSAGE"] and self.ready is None:
                 # The time that NetworkManager logged: journald may be late by more than this step takes.
                 logged = float(entry.get("TIMESTAMP_BOOTTIME", at))
                 started = min(self._last_end(NETWORK_MANAGER, 0.0) or logged, logged)
                 self._span(NETWORK_MANAGER, Kind.WORK, started, logged, "first activations")
-        elif entry.get("SYSLOG_IDENTIFIER") == DAEMON and self.ready is None:
+        elif unit == f"{DAEMON}.service" and entry.get("SYSLOG_IDENTIFIER") == DAEMON and self.ready is None:
             self._daemon(entry, at)
 
     def _finished(self, entry: Mapping[str, Any], at: float) -> None:
@@ -202,6 +204,9 @@ class _Reader:
             if self.ready is None or unit not in self.begun:
                 self.jobs[unit] = at
             self.begun.add(unit)
+        elif message == UNIT_STARTED and unit not in self.begun:  # of a service of Type=simple systemd says no more
+            self.begun.add(unit)
+            self._span(unit.removesuffix(".service"), Kind.WORK, at, at, "started")
         elif (start := self.jobs.pop(unit, None)) is not None:
             actor = unit.removesuffix(".service")
             start = start if unit != f"{DAEMON}.service" else self._last_end(DAEMON, start)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodenet.core.day_one.found import Found, at
-from nodenet.core.day_one.links import addresses, is_automatic, is_on, items, present
+from nodenet.core.day_one.links import addresses, child, is_automatic, is_on, items, present
 from nodenet.core.day_one.rules import Rule
 from nodenet.core.node_file.content import BRIDGE
 from nodenet.core.node_file.values import text
@@ -35,9 +35,8 @@ def broken(file: str, document: Block) -> Iterator[Found]:
         return
     path, bridge = bridges[0]
     inside = next((link for _, link in own if text(link, "type") == _INTERFACE), None)
-    internal = {text(link, "name") for _, link in links if text(link, "type") == _INTERFACE} | {BRIDGE}
-    ports = [port for port in items(bridge, "bridge", "port") if isinstance(port, Block)]
-    uplinks = [port for port in ports if text(port, "name") not in internal]
+    ports = _ports_of(bridge)
+    uplinks = list(_uplinks(bridge, links))
     yield from _ports(file, path, bridge, uplinks)
     if inside is None or BRIDGE not in [text(port, "name") for port in ports]:
         missing = (
@@ -51,10 +50,33 @@ def broken(file: str, document: Block) -> Iterator[Found]:
     yield from _mac(file, path, bridge, inside, uplinks)
     if inside is not None:
         yield from _metric(file, document, inside)
-    below = {text(port, "name") for port in uplinks}
+    below = {name for port in uplinks for name in (text(port, "name"), *members(port))}
     for where, link in links:
         if text(link, "name") in below and text(link, "type") != _BRIDGE:
             yield from _uplink(file, document, where, link)
+
+
+def _ports_of(bridge: Block) -> list[Block]:
+    return [port for port in items(bridge, "bridge", "port") if isinstance(port, Block)]
+
+
+def _uplinks(bridge: Block, links: list[tuple[str, Block]], passed: frozenset[str] = frozenset()) -> Iterator[Block]:
+    """Yield the ports by which *bridge* reaches the network, also those behind a patch port to another bridge."""
+    internal = {text(link, "name"): link for _, link in links if text(link, "type") == _INTERFACE}
+    for port in _ports_of(bridge):
+        name = text(port, "name")
+        peer = text(patch, "peer") if isinstance(patch := child(internal.get(name), "patch"), Block) else ""
+        if name not in internal and name != BRIDGE:
+            yield port
+        for _, other in links if peer else ():
+            beyond = text(other, "type") == _BRIDGE and text(other, "name") not in passed | {text(bridge, "name")}
+            if beyond and peer in [text(each, "name") for each in _ports_of(other)]:
+                yield from _uplinks(other, links, passed | {text(bridge, "name")})
+
+
+def members(port: Block) -> list[str]:
+    """Return the links of a bond of Open vSwitch, none for another port."""
+    return [text(each, "name") for each in items(port, "link-aggregation", "port") if isinstance(each, Block)]
 
 
 def _ports(file: str, path: str, bridge: Block, uplinks: list[Block]) -> Iterator[Found]:
@@ -81,14 +103,14 @@ def _mac(file: str, path: str, bridge: Block, inside: Block | None, uplinks: lis
     if any(link.get("mac-address") for link in owners):
         return
     names = [text(port, "name") for port in uplinks]
-    wanted = names[0] if len(names) == 1 and names[0] else "its link"
+    wanted = next(iter(members(uplinks[0])), names[0]) if len(names) == 1 and names[0] else "its link"
     remedy = (
         f"Write `copy-mac-from: {wanted}`" if len(names) == 1 else "Write `copy-mac-from` with the name of its link"
     )
     if source is None:
         cause = f"{BRIDGE} does not take the MAC address of {wanted}: a DHCP server would give it another lease"
         yield Found(Rule.BRIDGE_MAC, file, cause, remedy, bridge.line, bridge.column, path)
-    elif len(names) == 1 and getattr(source, "text", "") != wanted:
+    elif len(names) == 1 and getattr(source, "text", "") not in (wanted, *members(uplinks[0])):
         yield at(Rule.BRIDGE_MAC, file, source, "copy-mac-from", (f"{wanted} is the link of {BRIDGE}", remedy))
 
 

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 from typing import Any
 
 from nodenet.core.day_one import defaults, host_ip
 from nodenet.core.day_one.annotated import Remarked, Value
 from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.ip import is_masquerade
 
 State = Mapping[str, Any]
 HIDDEN = "<_password_hid_by_nmstate>"
@@ -56,7 +58,11 @@ def made(state: State) -> Made:
     found.document["interfaces"] = [_link(link, kept, running) for link in kept]
     names = {str(link["name"]) for link in kept}
     _resolver(state, found)
-    routes = [_route(route) for route in _list(state, "routes", "config") if route.get("next-hop-interface") in names]
+    routes = [
+        _route(route)
+        for route in _list(state, "routes", "config")
+        if route.get("next-hop-interface") in names and not _is_of_plugin(route)
+    ]
     if routes:
         found.document["routes"] = {"config": routes}
     rules = [_rule(rule) for rule in _list(state, "route-rules", "config")]
@@ -118,7 +124,7 @@ def _is_kept(link: State, links: Sequence[State], left_out: list[str]) -> bool:
     why = ""
     if link.get("state") == "ignore":
         why = "NetworkManager does not manage it"
-    elif name in _OF_PLUGINS or name.startswith(_OF_PLUGIN_PREFIXES):
+    elif _is_plugins(name):
         why = "the network plugin makes it"
     elif link.get("state") != "up":
         why = "it is down"
@@ -129,6 +135,27 @@ def _is_kept(link: State, links: Sequence[State], left_out: list[str]) -> bool:
     if why:
         left_out.append(f"{name}: {why}")
     return not why
+
+
+def _is_plugins(name: str) -> bool:
+    """Return whether the network plugin of the cluster makes the link *name*."""
+    return name in _OF_PLUGINS or name.startswith(_OF_PLUGIN_PREFIXES)
+
+
+def _is_of_plugin(route: State) -> bool:
+    """Return whether OVN-Kubernetes added *route*: it leads to, or through, addresses that each node has alike."""
+    return any(
+        is_masquerade(address.ip)
+        for key in ("destination", "next-hop-address")
+        if (address := _interface(route.get(key))) is not None
+    )
+
+
+def _interface(written: object) -> IPv4Interface | IPv6Interface | None:
+    try:
+        return ip_interface(str(written))
+    except ValueError:
+        return None
 
 
 def _kind(link: State) -> str:
@@ -207,7 +234,8 @@ def _bridge(found: State, kind: str) -> dict[str, Value]:
     options = dict(found.get("options", {}))
     if kind == "ovs-bridge":
         left = defaults.beyond(options, defaults.OVS_BRIDGE)
-        return {**({"options": left} if left else {}), "port": [_named(port, {}) for port in found.get("port", ())]}
+        ports = [_named(port, {}) for port in found.get("port", ()) if not _is_plugins(str(port.get("name")))]
+        return {**({"options": left} if left else {}), "port": ports}
     stp = dict(options.pop("stp", {}))
     left = {
         key: value

@@ -8,9 +8,11 @@ from typing import Any
 
 from nodenet.core.day_one import defaults
 from nodenet.core.day_one.annotated import Remarked, Value
+from nodenet.core.ip import is_masquerade
 
 State = Mapping[str, Any]
-LEASED = "valid-life-time"
+_LIFETIMES = ("valid-life-time", "valid-left", "valid-lft")
+"""How releases of NMState spell the remaining lifetime of an address."""
 _AUTOMATIC: Mapping[str, object] = {
     "auto-dns": True,
     "auto-gateway": True,
@@ -83,14 +85,19 @@ def _static(section: State) -> list[State]:
     """Return the addresses that no lease or advertisement brought."""
     listed = section.get("address")
     found = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, Sequence) else []
-    return [each for each in found if LEASED not in each and not _is_link_local(str(each.get("ip")))]
+    return [each for each in found if not (_is_leased(each) or _is_of_every_node(str(each.get("ip"))))]
+
+
+def _is_leased(address: State) -> bool:
+    """Return whether a lease or an advertisement brought an address: its lifetime ends."""
+    return any(address.get(key) not in (None, "forever") for key in _LIFETIMES)
 
 
 def _token(section: State) -> str | None:
     """Return the interface identifier of the advertised addresses, where it is not made of the MAC address."""
     if section.get("token"):
         return str(section["token"])
-    leased = [each for each in section.get("address", ()) if LEASED in each and each.get("prefix-length") == 64]
+    leased = [each for each in section.get("address", ()) if _is_leased(each) and each.get("prefix-length") == 64]
     identifiers = {int(IPv6Address(each["ip"])) & ((1 << 64) - 1) for each in leased}
     if len(identifiers) != 1:
         return None
@@ -101,11 +108,13 @@ def _token(section: State) -> str | None:
 
 def _is_leased_alone(section: State) -> bool:
     """Return whether DHCPv6 gave an address (RFC 8415: without a prefix, so NetworkManager takes 128)."""
-    return any(LEASED in each and each.get("prefix-length") == 128 for each in section.get("address", ()))
+    return any(_is_leased(each) and each.get("prefix-length") == 128 for each in section.get("address", ()))
 
 
-def _is_link_local(text: str) -> bool:
+def _is_of_every_node(text: str) -> bool:
+    """Return whether each host makes this address itself: link-local ones, and those of OVN-Kubernetes."""
     try:
-        return ip_address(text).is_link_local
+        address = ip_address(text)
     except ValueError:
         return True
+    return address.is_link_local or is_masquerade(address)

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from nodenet.core.day_one.found import Found, at
 from nodenet.core.day_one.links import addresses, gateways, is_automatic, items, present
 from nodenet.core.day_one.rules import Rule
-from nodenet.core.node_file.values import interfaces, text
+from nodenet.core.node_file.links import bases_of, ports_of
+from nodenet.core.node_file.values import interfaces, is_virtual_function, text
 from nodenet.core.node_file.yaml_text import Block
 
 EARLY = "Derive the document of the first step with `nodenetctl day-one early`"
@@ -50,6 +51,13 @@ def refusals_below(file: str, document: Block) -> Iterator[Found]:
 def warnings(file: str, document: Block) -> Iterator[Found]:
     """Yield what may leave a host without network, though keyfiles can be generated."""
     links = present(document)
+    if links and not any(is_automatic(link) for _, link in links) and not any(addresses(document)):
+        first_link = links[0][1]
+        said = (
+            "no interface of the document has an address, DHCP or autoconfiguration: none of them reaches the network",
+            "Write `dhcp: true`, or `address`, below `ipv4` or `ipv6` of one of them",
+        )
+        yield Found(Rule.STEP_NO_ADDRESS, file, *said, first_link.line, first_link.column)
     if not any(is_automatic(link) for _, link in links) and any(
         address.is_of_a_host for address in addresses(document)
     ):
@@ -78,6 +86,7 @@ def warnings(file: str, document: Block) -> Iterator[Found]:
 
 
 def _link(file: str, path: str, link: Block) -> Iterator[Found]:
+    yield from _virtual_functions(file, path, link)
     if not text(link, "type"):
         said = (
             f"{text(link, 'name') or 'an interface'} has no type, and only the running host knows it",
@@ -88,6 +97,17 @@ def _link(file: str, path: str, link: Block) -> Iterator[Found]:
     if copied is not None:
         said = "`copy-mac-from` needs the running host", "Write `mac-address` instead, with the address of the card"
         yield at(Rule.STEP_MAC, file, copied, f"{path}.copy-mac-from", said)
+
+
+def _virtual_functions(file: str, path: str, link: Block) -> Iterator[Found]:
+    """Yield the virtual functions that are named by their physical one: NetworkManager refuses such a keyfile."""
+    for name in dict.fromkeys((text(link, "name"), *ports_of(link), *bases_of(link))):
+        if is_virtual_function(name):
+            said = (
+                f"{name} names a virtual function by its physical one, and only the running host knows its link",
+                "Write the name that udev gives the virtual function, or leave it to the second step",
+            )
+            yield Found(Rule.STEP_FUNCTION, file, *said, link.line, link.column, path)
 
 
 def _absent(file: str, path: str, link: Block) -> Found:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
+from nodenet.core.ip import is_masquerade
 from nodenet.core.node_file.values import interfaces, text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 from nodenet.core.node_file.yaml_values import typed
@@ -26,7 +27,7 @@ class Address:
     @property
     def is_of_a_host(self) -> bool:
         """Whether one host alone can have it."""
-        return not (self.value.is_loopback or self.value.is_link_local)
+        return not (self.value.is_loopback or self.value.is_link_local or is_masquerade(self.value.ip))
 
 
 def present(document: Block) -> list[tuple[str, Block]]:

@@ -14,7 +14,8 @@ from nodenet.core.day_one.found import Found, at, misread, of
 from nodenet.core.day_one.links import DEFAULTS, Address, addresses, child, gateways, is_automatic, present, routes
 from nodenet.core.day_one.recognise import other_document, other_format, template
 from nodenet.core.day_one.rules import Rule
-from nodenet.core.node_file.finding import Finding
+from nodenet.core.node_file.contradictions import contradictions
+from nodenet.core.node_file.finding import Finding, Severity, errors
 from nodenet.core.node_file.gateways import unreachable_gateways
 from nodenet.core.node_file.keys import wrong_keys
 from nodenet.core.node_file.values import interfaces, text, wrong_values
@@ -105,12 +106,16 @@ def judged_tree(file: str, tree: Block, step: Step) -> list[Found]:
     by_key = list(wrong_keys(tree))
     if any(each.key in ("capture", "desired", "desiredState") for each in by_key):
         return list(of(Rule.POLICY, file, by_key))
+    contradicting = list(contradictions(tree))
     return [
         *(each for finding in by_key for each in of(_rule_of(finding), file, [finding])),
-        *of(Rule.NMSTATE_VALUE, file, wrong_values(tree)),
+        *of(Rule.NMSTATE_VALUE, file, [*wrong_values(tree), *errors(contradicting)]),
+        *of(Rule.EQUAL_ROUTES, file, [each for each in contradicting if each.severity is Severity.WARNING]),
         *of(Rule.NEXT_HOP, file, unreachable_gateways(tree)),
         *undefined(file, tree),
         *_of_steps(file, tree, step),
+        # A mistyped key is the cause of what seems to be missing: only the cause is reported.
+        *(keyfiles.warnings(file, tree) if step is not Step.SECOND and not by_key else ()),
     ]
 
 
@@ -168,8 +173,6 @@ def _of_steps(file: str, tree: Block, step: Step) -> Iterator[Found]:
     if step is Step.BOTH:
         yield from keyfiles.refusals_below(file, tree)
         yield from _not_derived(file, tree)
-    if step is not Step.SECOND:
-        yield from keyfiles.warnings(file, tree)
 
 
 def _not_derived(file: str, tree: Block) -> Iterator[Found]:

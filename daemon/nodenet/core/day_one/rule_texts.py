@@ -35,6 +35,10 @@ WHY: Mapping[Rule, str] = {
         "The gateway is outside every subnet of the link of the route. The kernel refuses the route, and the host "
         "reaches no other subnet."
     ),
+    Rule.EQUAL_ROUTES: (
+        "Two default routes of one family, table and metric leave by different links. The order in which the links are "
+        "activated decides which one is used, and another boot may decide otherwise."
+    ),
     Rule.UNDEFINED: (
         "A route uses an interface that the document does not describe. The route is in no profile, so it is not made."
     ),
@@ -54,6 +58,13 @@ WHY: Mapping[Rule, str] = {
     Rule.STEP_OVS: (
         "The image has no Open vSwitch, and the document without it cannot be derived: a bond of Open "
         "vSwitch, several links below a bridge, `ovs-db` or `ovn` in a document without br-ex."
+    ),
+    Rule.STEP_FUNCTION: (
+        "A keyfile would name its link `sriov:PF:ID`. NetworkManager refuses that name and ignores the keyfile, so "
+        "that a bond has no ports."
+    ),
+    Rule.STEP_NO_ADDRESS: (
+        "No interface of the document gets an address, so that the host comes up with link-local addresses at most."
     ),
     Rule.STEP_EMPTY: ("libnmstate generates no keyfile from the document: the host comes up with DHCP on every link."),
     Rule.STEP_ASSUMED: ("libnmstate guesses a value to generate the keyfiles, for example the type of a port."),

@@ -13,10 +13,10 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
+from nodenet.core.change import way_back as record
+from nodenet.core.change.way_back import Kept
 from nodenet.core.node_file.find import NodeFile, is_of_cluster
 from nodenet.core.record_version import fields
-from nodenet.core.trial import record
-from nodenet.core.trial.record import Kept
 
 VERSION = 1
 MOST_ENTRIES = 50

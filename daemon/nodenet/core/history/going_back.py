@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
+from nodenet.core.change.way_back import HARDWARE, Kept
 from nodenet.core.history.entry import Entry
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.trial.record import HARDWARE, Kept
 
 OVS_PORT = "ovs-port"
 

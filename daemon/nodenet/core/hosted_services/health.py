@@ -47,7 +47,7 @@ def readyz(options: Options, host: str, *, mark: int = 0) -> Target:
 class Distrust(StrEnum):
     """What keeps a server from being verified; the value is the remedy."""
 
-    CA = "Correct `[hosted] ca_file`"
+    CA = "Correct the CA of the kubeconfig, or `[hosted] ca_file`"
     CERTIFICATE = "Renew the certificate of the server"
 
 

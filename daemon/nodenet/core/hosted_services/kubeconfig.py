@@ -101,18 +101,20 @@ def _values(content: bytes) -> object:
     return json_values(root)
 
 
-def warnings(access: Access, mode: int) -> tuple[str, ...]:
-    """Return what is weak: a server that is not verified, and a file with a key or token that other users can read.
+def warnings(access: Access) -> tuple[str, ...]:
+    """Return what is weak: a server that is not verified."""
+    weak = "it has insecure-skip-tls-verify: any host can pose as the API. Name its CA instead"
+    return (weak,) if access.insecure else ()
 
-    *mode*: that of the file. One that only names the files of key and token holds no secret.
+
+def exposed(access: Access, mode: int) -> str | None:
+    """Return why a file with this *mode* is refused: other users can read the key or the token in it.
+
+    One that only names the files of key and token holds no secret.
     """
-    found = []
-    if access.insecure:
-        found.append("it has insecure-skip-tls-verify: any host can pose as the API. Name its CA instead")
     secret = any(part is not None and part.content is not None for part in (access.key, access.token))
-    if secret and mode & 0o077:
-        found.append(f"its mode is {mode & 0o777:o}: other users can read the credentials. Run `chmod 600` on it")
-    return tuple(found)
+    readable = secret and mode & 0o077
+    return f"its mode is {mode & 0o777:o}, and other users can read the credentials" if readable else None
 
 
 def _server(text: str) -> str:

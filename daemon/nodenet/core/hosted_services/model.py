@@ -129,12 +129,13 @@ class Options:
     enabled: Enabled = Enabled.AUTO
     role: Role | None = None
     """An explicit role; None: the role that the cluster lists for this node."""
-    advert_interval: float = 1.0
+    advert_interval: float = 0.25
     """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798, 7.3)."""
     drain_seconds: int = 120
     api_port: int = 6443
     lb_port: int = 9445
-    ca_file: str = "/etc/kubernetes/ca.crt"
+    ca_file: str = "/run/nodenet/hosted/ca.crt"
+    """Where nodenet-hosted keeps the CA of the API servers for every program that verifies them."""
 
     @property
     def api_int_name(self) -> str:
@@ -161,6 +162,8 @@ class Inputs:
     nodes: tuple[ClusterNode, ...] = ()
     nodes_origin: Origin = Origin.DEFAULT
     dead: frozenset[IPAddress] = frozenset()
+    authority: str = ""
+    """A digest of the CA: haproxy reads the CA when it is reloaded, and its text differs with the CA."""
 
 
 def of_family(addresses: tuple[IPAddress, ...], family: Family) -> IPAddress | None:

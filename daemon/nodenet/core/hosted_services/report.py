@@ -9,10 +9,10 @@ from typing import Any
 
 from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.duties import VipDuty
-from nodenet.core.hosted_services.holders import Sighting, holders
+from nodenet.core.hosted_services.holders import REMEDY, Sighting, holders, with_macs
 from nodenet.core.hosted_services.model import Mode, Service, Spec
 from nodenet.core.hosted_services.plan import Plan
-from nodenet.core.hosted_services.stance import Position, Stance
+from nodenet.core.hosted_services.stance import Stance
 from nodenet.core.ip import IPAddress
 
 SCHEMA_VERSION = 1
@@ -47,7 +47,7 @@ class Report:
     node: str
     platform: str = "none"
     services: Mapping[Service, ServiceState] = field(default_factory=dict)
-    positions: Mapping[IPAddress, Position] = field(default_factory=dict)
+    stances: Mapping[IPAddress, Stance] = field(default_factory=dict)
     sightings: Mapping[IPAddress, Sighting] = field(default_factory=dict)
     peers: Mapping[str, str] = field(default_factory=dict)
     """MAC → node."""
@@ -66,8 +66,8 @@ class Report:
         found += [f"{service}: {state.problem}" for service, state in self.services.items() if state.problem]
         for address, sighting in self.sightings.items():
             if sighting.count > 1:
-                names = " and ".join(holders(sighting, self.node, self.peers))
-                found.append(f"The VIP {address} has {sighting.count} holders, {names}: look for filtered VRRP")
+                names = with_macs(sighting, self.node, self.peers)
+                found.append(f"The VIP {address} has {sighting.count} holders, {names}: {REMEDY}")
         if self.reachable is False:
             addresses = " and ".join(map(str, self.plan.api_int.addresses))
             external = f"The API does not answer at the external load balancer {addresses}: see to the load balancer"
@@ -94,7 +94,7 @@ class Report:
         """What this node is doing for the VIPs or in a migration, in one word."""
         if any(state.problem and state.problem.startswith("waits") for state in self.services.values()):
             return "WaitingForPeerStack"
-        stances = {position.stance for position in self.positions.values()}
+        stances = set(self.stances.values())
         for stance, name in _PHASES.items():
             if stance in stances:
                 return name
@@ -105,7 +105,6 @@ class Report:
 
 _PHASES = {
     Stance.DRAINING: "Draining",
-    Stance.YIELDING: "Yielding",
     Stance.STAYING_OUT: "StayingOut",
     Stance.PROBING: "Probing",
 }
@@ -145,7 +144,7 @@ def _migration(spec: Spec) -> dict[str, Any] | None:
 
 def _vip(report: Report, duty: VipDuty) -> dict[str, Any]:
     sighting = report.sightings.get(duty.address)
-    position = report.positions.get(duty.address)
+    stance = report.stances.get(duty.address)
     gone = duty.wanted and duty.address in report.muted
     candidate = duty.wanted and not gone
     return {
@@ -153,7 +152,7 @@ def _vip(report: Report, duty: VipDuty) -> dict[str, Any]:
         "purpose": duty.purpose.value,
         "candidate": candidate,
         "reason": WITHOUT_SOURCE if gone else duty.reason,
-        "stance": position.stance.value if position and candidate else None,
+        "stance": stance.value if stance and candidate else None,
         "here": sighting is not None and sighting.here,
         "holders": list(holders(sighting, report.node, report.peers)) if sighting else [],
     }

@@ -25,11 +25,17 @@ Servers = tuple[tuple[str, ...], ...]
 Place = tuple[IPAddress, int]
 """An address and a port."""
 ROOT = 0
+NO_SERVER = "0.0.0.0"  # noqa: S104  (no socket: dnsmasq's word for it)
+"""Names with it are answered from this node alone (``server=/NAME/``)."""
 
 
-def servers(known: Iterable[IPAddress], cluster: Place | None, domain: str) -> Servers:
-    """Return the servers in the form of dnsmasq's ``SetServersEx``: each an address, then the domains it serves."""
-    site = tuple((str(address),) for address in dict.fromkeys(known))[:MOST]
+def servers(known: Iterable[IPAddress], cluster: Place | None, domain: str, local: tuple[str, ...] = ()) -> Servers:
+    """Return the servers in the form of dnsmasq's ``SetServersEx``: each an address, then the domains it serves.
+
+    *local*: names that no server is asked for; what dnsmasq does not know about them does not exist.
+    """
+    site: Servers = tuple((str(address),) for address in dict.fromkeys(known))[:MOST]
+    site += tuple((NO_SERVER, name) for name in local)
     if cluster is None or not domain:
         return site
     address, port = cluster

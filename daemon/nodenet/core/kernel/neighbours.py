@@ -46,8 +46,11 @@ class Neighbour:
 
     @property
     def answered(self) -> bool:
-        """Whether it has answered a moment ago."""
-        return self.fixed or bool(self.state & _REACHABLE)
+        """Whether it has answered a moment ago, or an administrator says that it would.
+
+        Where the link has no such protocol, the kernel makes an entry for any address.
+        """
+        return bool(self.state & (_REACHABLE | _PERMANENT))
 
     @property
     def left_alone(self) -> bool:

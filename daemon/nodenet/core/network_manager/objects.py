@@ -104,8 +104,8 @@ class Inventory:
     """What NetworkManager has at one moment.
 
     *states*: link → its state in words. *ovs*: it can do Open vSwitch. *global_dns*: it has a DNS configuration that
-    hides the name servers of all profiles. *settled*: links whose activation has ended, well or not. *automatic*: links
-    that NetworkManager activates now with a profile that it made by itself, in memory.
+    hides the name servers of all profiles. *settled*: links whose activation has ended, well or not; *activating*: it
+    goes on. *automatic*: those of them with a profile that NetworkManager made by itself, in memory.
     """
 
     devices: tuple[Device, ...] = ()
@@ -115,6 +115,7 @@ class Inventory:
     global_dns: bool = False
     settled: frozenset[str] = frozenset()
     automatic: frozenset[str] = frozenset()
+    activating: frozenset[str] = frozenset()
 
 
 def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> Inventory:
@@ -134,6 +135,7 @@ def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> In
         bool(itself.get("GlobalDnsConfiguration")),
         frozenset(link for link, state in numbers.items() if state in _ENDED),
         frozenset(link for link, state in numbers.items() if state in _ACTIVATING and link in in_memory),
+        frozenset(link for link, state in numbers.items() if state in _ACTIVATING),
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from ipaddress import ip_address
 
 from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.ip import is_masquerade
 from nodenet.core.node_file.content import Judged
 from nodenet.core.node_file.find import CLUSTER, EXTENSIONS, Rivals
 from nodenet.core.node_file.finding import Finding, Severity, shown
@@ -109,7 +110,7 @@ def _is_unique(value: str) -> bool:
         address = ip_address(value)
     except ValueError:
         return False
-    return not (address.is_loopback or address.is_link_local)
+    return not (address.is_loopback or address.is_link_local or is_masquerade(address))
 
 
 def _warning(cause: str, remedy: str) -> Finding:

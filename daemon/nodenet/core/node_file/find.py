@@ -13,6 +13,7 @@ from functools import lru_cache
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hostname.name import stems
+from nodenet.core.node_file.host_values import TABLE
 from nodenet.core.node_file.yaml_text import Misread
 
 CLUSTER = "cluster"
@@ -56,8 +57,9 @@ def is_of_cluster(name: str) -> bool:
 
 
 def has_host_specific(listing: Iterable[str]) -> bool:
-    """Return whether the directory holds any file that only a host name can select."""
-    return any(stem != CLUSTER for stem, _ in _stems_of(listing))
+    """Return whether the directory holds any file, or row of a table, that only a host name can select."""
+    names = tuple(listing)
+    return TABLE in names or any(stem != CLUSTER for stem, _ in _stems_of(names))
 
 
 def search(hostname: str | None, listing: Iterable[str]) -> Search:

@@ -37,6 +37,8 @@ def unreachable_gateways(document: Block) -> Iterator[Finding]:
         subnets = known.get((text(route, "next-hop-interface"), address.version))
         if subnets is None or address.is_link_local or any(address in subnet for subnet in subnets):
             continue
+        if any(subnet.prefixlen == subnet.max_prefixlen for subnet in subnets):
+            continue  # a /32 of a hosting provider: NetworkManager adds the route to the gateway on the link
         listed = ", ".join(map(str, subnets)) or f"it has no IPv{address.version} address"
         yield Finding(
             f"the gateway is outside every subnet of {shown(text(route, 'next-hop-interface'))} ({listed})",

@@ -54,7 +54,13 @@ def unknown_types(links: Iterable[tuple[str, Block]]) -> Iterator[Finding]:
         yield at(kind, f"{path}.type", f"libnmstate knows no type {shown(kind.text)!r}{named}", _remedy(kind.text))
 
 
+_MEANT = {"interface": "ethernet", "nic": "ethernet", "eth": "ethernet"}
+"""Words that other tools have for a type, where the nearest spelling would be another kind of link."""
+
+
 def _remedy(kind: str) -> str:
+    if meant := _MEANT.get(kind.lower()):
+        return f"Write `{meant}`; leave `type` out for a link that is there already"
     near = difflib.get_close_matches(kind[:40].lower(), sorted(MADE), n=3)
     if near:
         return f"Did you mean {' or '.join(map(repr, near))}?"

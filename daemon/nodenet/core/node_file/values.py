@@ -18,7 +18,9 @@ LONGEST_LINK_NAME = 15
 """IFNAMSIZ of linux/if.h, less the terminating NUL."""
 _NOT_OF_THE_KERNEL = frozenset({"ovs-bridge", "ipsec"})
 """Types whose name the kernel never sees."""
-_MAC = re.compile(r"[0-9A-Fa-f]{2}([:-][0-9A-Fa-f]{2}){5}(([:-][0-9A-Fa-f]{2}){14})?")
+_MAC = re.compile(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}((:[0-9A-Fa-f]{2}){14})?")
+_VIRTUAL_FUNCTION = re.compile(r"sriov:([^:]+):\d{1,5}")
+"""A virtual function by its physical one, NMState's own notation: ``sriov:ens1f0:0``."""
 _RANGES = {
     ("vlan", "id"): (0, 4094, "IEEE 802.1Q has VLAN ids from 0 to 4094"),
     ("vxlan", "id"): (0, (1 << 24) - 1, "a VXLAN id has 24 bits (RFC 7348)"),
@@ -98,9 +100,7 @@ def _twins(links: Iterable[tuple[str, Block]]) -> Iterator[Finding]:
 def _link(path: str, link: Block) -> Iterator[Finding]:
     yield from _link_name(path, link)
     if isinstance(mac := link.get("mac-address"), Scalar) and not _MAC.fullmatch(mac.text):
-        yield _bad(
-            mac, f"{path}.mac-address", "this is not a MAC address", "Write six bytes, such as 52:54:00:12:34:56"
-        )
+        yield _bad(mac, f"{path}.mac-address", *_not_a_mac(mac.text))
     for (section, key), (least, most, why) in _RANGES.items():
         value = _child(link, *filter(None, (section, key)))
         if isinstance(value, Scalar) and not _is_within(value.text, least, most):
@@ -116,18 +116,54 @@ def _is_within(number: str, least: int, most: int) -> bool:
     return not re.fullmatch(r"-?\d{1,20}", number) or least <= int(number) <= most
 
 
+def is_virtual_function(name: str) -> bool:
+    """Return whether *name* means a virtual function by its physical one (``sriov:PF:ID``)."""
+    return name.startswith("sriov:")
+
+
+def _not_a_mac(written: str) -> tuple[str, str]:
+    if _MAC.fullmatch(coloned := mac_address(written)):
+        return "libnmstate finds no NIC by a MAC address with dashes", f"Write colons: {coloned}"
+    return "this is not a MAC address", "Write six bytes, such as 52:54:00:12:34:56"
+
+
 def _link_name(path: str, link: Block) -> Iterator[Finding]:
     name = link.get("name")
-    if not isinstance(name, Scalar) or text(link, "type") in _NOT_OF_THE_KERNEL:
+    if not isinstance(name, Scalar) or _is_hidden_from_the_kernel(link):
         return
-    if text(link, "identifier") not in ("", "name"):
-        return  # the name is a profile's then
-    if len(name.text.encode()) > LONGEST_LINK_NAME:
+    shown_name = name.text
+    if is_virtual_function(shown_name):
+        if (function := _VIRTUAL_FUNCTION.fullmatch(shown_name)) is None:
+            cause, remedy = "this names no virtual function", "Write `sriov:PF:ID`, such as sriov:ens1f0:0"
+            yield _bad(name, f"{path}.name", cause, remedy)
+            return
+        shown_name = function[1]
+    if len(shown_name.encode()) > LONGEST_LINK_NAME:
         yield _bad(
             name, f"{path}.name", f"a link's name has {LONGEST_LINK_NAME} bytes at most (IFNAMSIZ)", "Shorten the name"
         )
-    elif name.text in (".", "..") or re.search(r"[\s/]", name.text):
+    elif shown_name in (".", "..") or re.search(r"[\s/]", shown_name):
         yield _bad(name, f"{path}.name", "a link's name has no blanks and no '/'", "Choose another name")
+    elif ":" in shown_name:
+        yield _bad(
+            name,
+            f"{path}.name",
+            "a link's name has no ':', and an alias is no link (dev_valid_name of the kernel)",
+            f"Write its addresses below `address` of {shown(shown_name.partition(':')[0])}",
+        )
+
+
+def _is_hidden_from_the_kernel(link: Block) -> bool:
+    """Return whether the kernel never sees the name of *link*, so that any length is allowed.
+
+    A patch port exists in Open vSwitch only; by another identifier the name is that of the profile.
+    """
+    kind = text(link, "type")
+    return (
+        kind in _NOT_OF_THE_KERNEL
+        or (kind == "ovs-interface" and link.get("patch") is not None)
+        or text(link, "identifier") not in ("", "name")
+    )
 
 
 def _address(path: str, entry: Block, family: str) -> Iterator[Finding]:

@@ -13,12 +13,17 @@ PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
 
 @dataclass(frozen=True, slots=True)
 class OvsInterface:
-    """A row of the table Interface; *kind* is its ``type`` ("" or ``system``, ``internal``, ``patch`` …)."""
+    """A row of the table Interface; *kind* is its ``type`` ("" or ``system``, ``internal``, ``patch`` …).
+
+    *ofport* is its OpenFlow port number, None while it has none; *ofport_request* the one that it is to have.
+    """
 
     name: str
     kind: str = ""
     error: str | None = None
     external_ids: Mapping[str, str] = field(default_factory=_nothing)
+    ofport: int | None = None
+    ofport_request: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

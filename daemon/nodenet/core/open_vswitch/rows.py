@@ -13,7 +13,7 @@ DATABASE = "Open_vSwitch"
 _COLUMNS = {
     "Bridge": ["name", "datapath_type", "ports", "external_ids"],
     "Port": ["_uuid", "name", "interfaces", "external_ids"],
-    "Interface": ["_uuid", "name", "type", "error", "external_ids"],
+    "Interface": ["_uuid", "name", "type", "error", "external_ids", "ofport", "ofport_request"],
 }
 SELECT_BRIDGES: tuple[dict[str, Any], ...] = tuple(
     {"op": "select", "table": table, "where": [], "columns": columns} for table, columns in _COLUMNS.items()
@@ -63,7 +63,15 @@ def bridges(answers: Iterable[Mapping[str, Any]]) -> tuple[OvsBridge, ...]:
 
 def _interface(row: Mapping[str, Any]) -> OvsInterface:
     errors = _members(row["error"])
-    return OvsInterface(row["name"], row["type"], str(errors[0]) if errors else None, text_map(row["external_ids"]))
+    error = str(errors[0]) if errors else None
+    numbers = (_port_number(row.get(column, ["set", []])) for column in ("ofport", "ofport_request"))
+    return OvsInterface(row["name"], row["type"], error, text_map(row["external_ids"]), *numbers)
+
+
+def _port_number(value: Any) -> int | None:  # noqa: ANN401  (JSON)
+    """Return a number; -1 is that of a port that could not be made."""
+    numbers = _members(value)
+    return numbers[0] if numbers and isinstance(numbers[0], int) and numbers[0] > 0 else None
 
 
 def _referenced(value: list[Any], rows: Mapping[str, T]) -> tuple[T, ...]:

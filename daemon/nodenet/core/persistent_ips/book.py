@@ -109,6 +109,10 @@ class Book:
         found = self._records.get(("network", key_of(name)))
         return found if isinstance(found, NetworkSeen) else None
 
+    def networks(self) -> Iterator[NetworkSeen]:
+        """Yield every network that was used on this node."""
+        yield from [one for one in self._records.values() if isinstance(one, NetworkSeen)]
+
     def reservations(self) -> Iterator[Reservation]:
         """Yield every reservation."""
         yield from [one for one in self._records.values() if isinstance(one, Reservation)]

@@ -16,7 +16,7 @@ from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import known_addresses
 from nodenet.core.persistent_ips.effects import Here, Hold, Save, Steps, create_lease
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.model import Interface, Owner, Reservation, State
 from nodenet.core.persistent_ips.repair import restore
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS, suspects, sweep
 
@@ -45,10 +45,10 @@ def differences(here: Here, leases: Iterable[Lease]) -> Iterator[Difference]:
     by_place = {(lease.network, lease.address.ip): lease for lease in leases}
     yield from _of_reservations(here, by_place)
     yield from _of_claims(here, by_place)
+    yield from _of_gateways(here)
     for lease in suspects(here, leases):
-        if lease.owner.kind is OwnerKind.CLAIM:  # what a pod of another node has, that node knows
-            text = f"its Lease is of {lease.owner}, which is gone"
-            yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
+        text = f"its Lease is of {lease.owner}, which is gone"
+        yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
     own = {row.lease_uid for row in here.book.reservations()}
     for lease in leases:
         if lease.node == here.node and lease.uid not in own:
@@ -91,6 +91,19 @@ def _of_claims(here: Here, leases: Mapping[Place, Lease]) -> Iterator[Difference
             elif lease is not None and lease.owner.uid != claim.uid and place not in reserved:
                 text = f"it is in the status of {claim.owner}, and its Lease is of {lease.owner}"
                 yield Difference(claim.network, str(address), text, "Delete one of both")
+
+
+def _of_gateways(here: Here) -> Iterator[Difference]:
+    """Yield addresses that are in use and that the configuration gives to nothing any more."""
+    places = [(row.network, row.address, row.owner) for row in here.book.reservations()]
+    places += [(one.network, address, one.owner) for one in here.book.claims.all() for address in known_addresses(one)]
+    for network, address, owner in dict.fromkeys(places):
+        seen = here.book.network(network)
+        if seen is not None and any(address.ip in one for one in seen.never_given):
+            text = f"{owner} has it, and it is a gateway or excluded in the configuration of the network"
+            yield Difference(
+                network, str(address), text, "Correct the configuration, or give its owner another address"
+            )
 
 
 def repair(here: Here, difference: Difference) -> Steps[bool]:

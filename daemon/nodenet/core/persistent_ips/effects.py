@@ -31,10 +31,10 @@ class Here:
     """Seconds since 1970; only people read it."""
     uptime: float = 0.0
     """Seconds that no clock change moves."""
+    held: str = ""
+    """Why no new address may be given now, empty while one may: other nodes may have addresses without a Lease."""
     ignore_not_allowed: bool = False
     """A reference on a network without allowPersistentIPs is ignored (``[ipam] claim_not_allowed``)."""
-    slices: bool = True
-    """Whether an address of this node's slice may be given: not after the store was lost in this boot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,14 @@ class Hold:
 @dataclass(frozen=True, slots=True)
 class ReadPod:
     """→ Pod. NotFound."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadDefinition:
+    """→ the text of a NetworkAttachmentDefinition's configuration. NotFound."""
 
     namespace: str
     name: str
@@ -142,7 +150,16 @@ class Announce:
 
 
 ApiEffect = (
-    ReadPod | ReadClaim | AwaitClaim | CreateLease | ReadLease | ListLeases | MoveLease | DeleteLease | WriteStatus
+    ReadPod
+    | ReadDefinition
+    | ReadClaim
+    | AwaitClaim
+    | CreateLease
+    | ReadLease
+    | ListLeases
+    | MoveLease
+    | DeleteLease
+    | WriteStatus
 )
 Effect = ApiEffect | Hold | Save | Sync | Announce
 Steps = Generator[Effect, Any, T]
@@ -151,6 +168,12 @@ Steps = Generator[Effect, Any, T]
 def read_pod(namespace: str, name: str) -> Steps[Pod]:
     """Return the pod. Raises NotFound."""
     found: Pod = yield ReadPod(namespace, name)
+    return found
+
+
+def read_definition(namespace: str, name: str) -> Steps[str]:
+    """Return the configuration in a NetworkAttachmentDefinition. Raises NotFound."""
+    found: str = yield ReadDefinition(namespace, name)
     return found
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv4Interface, IPv6Interface
 
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import IPAddress, IPNetwork
 
 Interface = IPv4Interface | IPv6Interface
 """An address and the prefix length of its subnet."""
@@ -137,14 +137,17 @@ class Attachment:
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """What a pod belongs to: two pods of one workload may share a claim, as those of a live migration do."""
+    """Which virtual machine a pod runs: two pods of one share its claims while it migrates. Empty for other pods."""
 
-    controller: str = ""
-    """The UID of its controller (ownerReferences)."""
     created_by: str = ""
     """Its label kubevirt.io/created-by."""
     machine: str = ""
     """Its label vm.kubevirt.io/name."""
+
+    @property
+    def is_machine(self) -> bool:
+        """Whether it is a virtual machine's."""
+        return bool(self.created_by or self.machine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,8 +162,8 @@ class PodReference:
     workload: Workload
     source: str = ""
     """The NetworkAttachmentDefinition, NAMESPACE/NAME; empty where it is not known."""
-    claim_uid: str = ""
-    """The claim whose addresses the pod was given; empty before that. Only this one is served without the API."""
+    wished: tuple[IPAddress, ...] = ()
+    """``ips`` of the pod's element: the addresses that it asks for."""
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -176,6 +179,11 @@ class NetworkSeen:
     digest: str
     source: str
     """The NetworkAttachmentDefinition that it came from, NAMESPACE/NAME; empty where it is not known."""
+    subnets: tuple[IPNetwork, ...] = ()
+    never_given: tuple[IPNetwork, ...] = ()
+    """What is excluded, and the gateways."""
+    segment: str = ""
+    """As in ``network.Network``."""
 
 
 Record = Reservation | Attachment | PodReference | NetworkSeen

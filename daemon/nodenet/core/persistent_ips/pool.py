@@ -28,8 +28,6 @@ class Pool:
     subnet: IPNetwork
     excluded: tuple[IPNetwork, ...] = ()
     gateway: IPAddress | None = None
-    slices: tuple[tuple[str, IPNetwork], ...] = ()
-    """The name of a node, and a part of the subnet that only this node gives addresses of; they are excluded, too."""
 
     @property
     def first(self) -> int:
@@ -66,16 +64,6 @@ class Pool:
             and address != self.gateway
             and not any(address in one for one in self.excluded)
         )
-
-    def slice_of(self, node: str) -> Iterator[IPAddress]:
-        """Yield the addresses that only *node* gives."""
-        kind = IPv4Address if self.subnet.version == 4 else IPv6Address
-        for part in [part for name, part in self.slices if name == node]:
-            low = max(int(part.network_address), self.first)
-            high = min(int(part.broadcast_address), int(self.subnet.broadcast_address) - (self.subnet.version == 4))
-            for number in range(low, high + 1):
-                if (address := kind(number)) != self.gateway:
-                    yield address
 
     def interface(self, address: IPAddress) -> Interface:
         """Return *address* with the subnet's prefix length."""

@@ -84,8 +84,6 @@ def delete_lease(here: Here, row: Reservation) -> Steps[None]:
 
     Raises ApiAway, Forbidden.
     """
-    if not row.lease_uid:
-        return  # of a slice, and given while the API was away
     name = name_of(row.network, row.address)
     try:
         yield DeleteLease(name, row.lease_uid, row.lease_version)

@@ -27,7 +27,7 @@ from nodenet.core.persistent_ips.lease import Lease, name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
 from nodenet.core.persistent_ips.succession import living_pods, pod_is_gone, take_over, unnamed
 
-CONFLICT = "IPAddressConflict"
+CONFLICT, LOST = "IPAddressConflict", "LeaseLost"
 
 
 def dead_sandboxes(book: Book, boot_id: str) -> tuple[Attachment, ...]:
@@ -175,7 +175,8 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
     if row not in here.book.reservations_of(row.owner) or row.state is State.RELEASING:
         return
     name = name_of(row.network, row.address)
-    if row.owner.kind is OwnerKind.CLAIM and (yield from _claim(row.owner)) is None:
+    used = bool(here.book.attachments_of(row.owner))
+    if row.owner.kind is OwnerKind.CLAIM and not used and (yield from _claim(row.owner)) is None:
         return  # its release is on the way
     try:
         found = yield from read_lease(name)
@@ -184,14 +185,17 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
             found = yield from create_lease(_lease(here, row))
         except Conflict:
             return  # it is made by another node: the next repair reads it
+        yield Announce(LOST, f"The Lease {name} of {row.owner} was lost; it is made again")
     if found.owner.uid != row.owner.uid:
-        text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was deleted by hand"
-        lost = (one for one in here.book.attachments_of(row.owner) if row.address in one.addresses)
-        yield Save((Drop(row), *(Drop(one) for one in lost)))
+        text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was lost"
+        if not any(row.address in one.addresses for one in here.book.attachments_of(row.owner)):
+            yield Save((Drop(row),))  # else it stays taken here as long as its sandbox runs
         yield Announce(CONFLICT, text, pod=found.pod)
         return
     if found.uid != row.lease_uid:
-        yield Save((Put(row.moved(found.uid, found.version)), Drop(row)))
+        # With the version of another node's Lease, a release would delete it without a look at its sandboxes.
+        version = found.version if found.node == here.node else row.lease_version
+        yield Save((Put(row.moved(found.uid, version)), Drop(row)))
     for attachment in unnamed(here.book, (found,)):
         yield from take_over(here, attachment)
 

@@ -41,12 +41,12 @@ class HostedSettings:
     role: RoleSetting = RoleSetting.AUTO
     drain_seconds: int = 120
     """How long connections may last that a load balancer has when it is stopped."""
-    advert_interval: float = 1.0
-    """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798)."""
+    advert_interval: float = 0.25
+    """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798). The former stack has 1."""
     api_port: int = 6443
     lb_port: int = 9445
-    ca_file: str = "/etc/kubernetes/ca.crt"
-    """The cluster's CA, by which the health of API servers is checked."""
+    ca_file: str = ""
+    """The CA by which API servers are verified; empty: that of the kubeconfig."""
 
     @property
     def contradiction(self) -> str | None:

@@ -152,8 +152,8 @@ def _path(value: object) -> str:
 
 def _ca_file(value: object) -> str:
     """Return a path that needs no quoting in haproxy's configuration."""
-    path = _path(value)
-    if not _PLAIN_PATH.fullmatch(path):
+    path = _path(value) if value else _text(value)
+    if path and not _PLAIN_PATH.fullmatch(path):
         raise Refused("expected a path of letters, digits and '._+@/-'")
     return path
 
@@ -170,7 +170,15 @@ def _namespace(value: object) -> str:
     """Return the name of a namespace (RFC 1123, label)."""
     name = _text(value)
     if not _LABEL.fullmatch(name):
-        raise Refused("expected the name of a namespace, such as 'kube-system'")
+        raise Refused("expected the name of a namespace, such as 'nodenet-ipam'")
+    return name
+
+
+def _lease_namespace(value: object) -> str:
+    """Return a namespace that may have no Leases of other programs: every node may change those in it."""
+    name = _namespace(value)
+    if name.startswith("kube-"):
+        raise Refused("expected a namespace without other Leases, such as 'nodenet-ipam': nodes may change all in it")
     return name
 
 
@@ -238,6 +246,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "resolver": lambda value: ResolverMode(_one_of(tuple(ResolverMode), value)),
     "node_file_dir": _path,
     "on_failure": lambda value: OnFailure(_one_of(tuple(OnFailure), value)),
+    "node_ip_wait": partial(_whole, 0, 86400, "a whole number of seconds"),
     "apply_timeout": partial(_whole, 10, 3600, "a whole number of seconds"),
     "probe_targets": lambda value: _list(value, _probe_target, 'a list such as ["192.0.2.1"]'),
     "probe_timeout": partial(_whole, 0, 30, "a whole number of seconds"),
@@ -248,6 +257,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hint": _text,
     "hint_required": _flag,
     "prune": _flag,
+    "dhcpv6_hostname": _flag,
     "metrics_dir": lambda value: _path(value) if value else _text(value),
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),
     "hosted.enabled": lambda value: Enabled(_one_of(tuple(Enabled), value)),
@@ -262,8 +272,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "kubernetes.node_name": _node_name,
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
     "ipam.cni_bin_dirs": lambda value: _list(value, _path, 'a list of directories, such as ["/opt/cni/bin"]'),
-    "ipam.lease_namespace": _namespace,
-    "ipam.unplug_reaper": _flag,
+    "ipam.lease_namespace": _lease_namespace,
     "ipam.claim_not_allowed": lambda value: NotAllowed(_one_of(tuple(NotAllowed), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }

@@ -28,6 +28,7 @@ TABLES = {"hosted": HostedSettings, "kubernetes": KubernetesSettings, "ipam": Ip
 class OnFailure(StrEnum):
     """How the boot continues when the configured network cannot be applied."""
 
+    AUTO = "auto"
     DEGRADE = "degrade"
     WAIT = "wait"
 
@@ -96,8 +97,12 @@ class Settings:
     user_managed_lb: bool = False
     cluster_domain: str = ""
     resolver: ResolverMode = ResolverMode.AUTO
+    dhcpv6_hostname: bool = False
+    """Whether a host name from a DHCPv6 server counts: any host of the LAN can answer."""
     node_file_dir: str = "/etc/nmstate/openshift"
-    on_failure: OnFailure = OnFailure.DEGRADE
+    on_failure: OnFailure = OnFailure.AUTO
+    node_ip_wait: int = 0
+    """Seconds for which a boot waits for the last node IP while its NIC exists; 0: without a limit."""
     apply_timeout: int = 240
     """Seconds one apply may take before its process is killed and the network is rolled back."""
     probe_targets: tuple[ProbeTarget, ...] = ()

@@ -11,6 +11,7 @@ from nodenet.core.boot.inhibit import Inhibitors
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
+from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.last_known import error
 from nodenet.core.trial.trial import Trial, described
@@ -36,7 +37,8 @@ class BootStatus:
     ready: bool = False
     confirmed: float | None = None
     """When the publication was confirmed last, for READY=1 (seconds of CLOCK_BOOTTIME)."""
-    drift: Problem | None = None
+    losses: tuple[Problem, ...] = ()
+    """What the node has lost since READY: NetworkManager, node IPs, or programs that run with them."""
     inhibitors: Inhibitors = ()
     refused: Refusal | None = None
     """Why the settings or the node file on the disk were refused; the next boot will read them."""
@@ -46,28 +48,40 @@ class BootStatus:
     """The node file that is on trial, or was last."""
 
     @property
+    def drift(self) -> Problem | None:
+        """The problem of published node IPs that are gone."""
+        return next((loss for loss in self.losses if loss.message is Message.NODE_IP_DRIFT), None)
+
+    @property
     def health(self) -> Health:
         """The node's network in one word."""
-        beside = self.drift or self.refused or self.uplink
+        beside = self.losses or self.refused or self.uplink
         return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
 
     @property
     def problems(self) -> tuple[tuple[StageName | None, Problem], ...]:
-        """Every present problem with its stage: lost node IPs or uplink, a refused reload, then those of the stages."""
-        found: list[tuple[StageName | None, Problem]] = []
-        if self.drift:
-            found.append((StageName.NODEIP, self.drift))
-        if self.uplink:
-            found.append((None, self.uplink))
+        """Every present problem with its stage; a cause comes before what follows from it."""
+        causes = [loss for loss in self.losses if loss.message in _CAUSES]
+        uplink = [self.uplink] if self.uplink else []
+        causes += [lost for lost in uplink if lost.message in _CAUSES]
+        found: list[tuple[StageName | None, Problem]] = [(None, cause) for cause in causes]
         if self.refused:
             found.append((self.refused.stage, self.refused.problem))
-        found += [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
-        return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
+        of_stages = [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
+        found += [each for each in of_stages if each[0] in _MAKE_NETWORK]
+        lost = [(StageName.NODEIP, loss) for loss in self.losses if loss.message not in _CAUSES]
+        found += [*lost[:1], *((None, each) for each in uplink), *of_stages, *lost]
+        return tuple(dict.fromkeys(found)) if found else ()
 
     @property
     def problem(self) -> tuple[StageName | None, Problem] | None:
         """The first of the problems."""
         return next(iter(self.problems), None)
+
+
+_CAUSES = (Message.MANAGER_AWAY, Message.UPLINK_LOST, Message.NODE_IP_CLAIMED)
+"""What takes node IPs, gateways and DNS servers away: named first. Then comes what makes the network."""
+_MAKE_NETWORK = (StageName.HOSTNAME, StageName.NMSTATE)
 
 
 def document(status: BootStatus) -> dict[str, Any]:
@@ -83,11 +97,13 @@ def document(status: BootStatus) -> dict[str, Any]:
         "ready": status.ready,
         "stage": current.value if current else None,
         "hostname": facts.hostname,
+        "hostname_source": facts.hostname_source,
         "node_file": facts.node_file,
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "node_ips_missing": status.drift is not None,
+        "node_ip_links": list(facts.node_ip_links),
         "link": selection.link if selection else None,
         "notes": list(selection.notes) if selection else [],
         "left_over": list(facts.left_over),

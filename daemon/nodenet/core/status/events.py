@@ -32,7 +32,7 @@ def of_signal(member: str, body: Sequence[Any], now: float) -> Iterator[Event]:
     match member, body:
         case "StageChanged", [str(name), str(status), str(detail), int(time), *_]:
             yield Event(time / 1e6, "stage", name, status, detail)
-        case "NodeIPChanged", [list(addresses), str(link), *_]:
+        case "NodeIPChanged", [[_, *_] as addresses, str(link), *_]:
             yield _node_ips(now, addresses, link)
         case "NodeIPDrift", [str(cause), *_]:
             yield Event(now, "drift", "nodeip", "lost", cause)
@@ -69,7 +69,8 @@ def of_document(document: Mapping[str, Any], now: float, *, first: bool = False)
 
 
 def _node_ips(now: float | None, addresses: Sequence[str], link: str) -> Event:
-    return Event(now, "node-ip", "nodeip", "published", f"{', '.join(addresses)} on {link}")
+    first, *others = addresses  # only the first one is known to be on *link*
+    return Event(now, "node-ip", "nodeip", "published", ", ".join([f"{first} on {link}", *others]))
 
 
 def _health(now: float | None, health: str) -> Event:

@@ -113,36 +113,29 @@ def _node_ips(difference: Document, state: State, node: Node) -> Iterator[str]:
     item = next((one for one in difference.get("interfaces") or () if one.get("name") == node.link), None)
     if item is None or item.get("type") == OVS_BRIDGE:
         return
-    gone = item.get("state") in GONE
-    if gone:
+    if item.get("state") in GONE:
         yield f"{node.link}, the link of the node IP, is {item['state']} then"
+        return
     before = link(state, str(node.link)) or {}
+    others = [one for one in difference.get("interfaces") or () if one is not item and one.get("state") not in GONE]
     for address in node.node_ips:
         family = "ipv6" if ":" in address else "ipv4"
-        if other := _goes_to(difference, family, address, node):
-            yield f"the node IP {address} moves from {node.link} to {other}"
-            continue
-        if gone:
-            continue
         if (section := item.get(family)) is None:
             continue
         after = {**(before.get(family) or {}), **section}
-        if after.get("enabled") is False or not _keeps(after, address):
+        if after.get("enabled") is not False and _keeps(after, address):
+            continue
+        if to := next((str(one.get("name")) for one in others if _has(one, family, address)), None):
+            yield f"the node IP {address} moves from {node.link} to {to}"
+        else:
             yield (
                 f"the node IP {address} leaves {node.link}; kubelet uses it until `nodenetctl reselect` and a restart "
                 "of kubelet"
             )
 
 
-def _goes_to(difference: Document, family: str, address: str, node: Node) -> str | None:
-    """Return the link that gets the *address* of the node, None where none does."""
-    for item in difference.get("interfaces") or ():
-        section = item.get(family) or {}
-        if item.get("name") == node.link or section.get("enabled") is False or item.get("state") in GONE:
-            continue
-        if any(one.get("ip") == address for one in section.get("address") or ()):
-            return str(item.get("name"))
-    return None
+def _has(item: Document, family: str, address: str) -> bool:
+    return any(one.get("ip") == address for one in (item.get(family) or {}).get("address") or ())
 
 
 def _keeps(section: Document, address: str) -> bool:

@@ -178,6 +178,7 @@ def not_applied(name: str) -> str:
 
 
 ONCE_APPLIED = "the file is still being applied: it is rolled back once that is over, and its probes are"
+CONFIRMED_LATER = "the file is still being applied: it is confirmed once that is over, and its probes are"
 APPLY_IT = "Run `nodenetctl reload --wait` to apply it"
 
 

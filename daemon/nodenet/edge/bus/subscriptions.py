@@ -74,6 +74,10 @@ class Subscriptions:
         """Store the bus's answer that *owner* owns *name*, unless a change was reported since: that is newer."""
         self._owners.setdefault(name, owner)
 
+    def has_owner(self, name: str) -> bool | None:
+        """Return whether a connection owns *name*, None while the bus has not said it."""
+        return None if name not in self._owners else bool(self._owners[name])
+
     def owner_changed(self, frame: Frame) -> None:
         """Take the bus's report of another owner, if *frame* is one."""
         if (frame.sender, frame.member, frame.path) == (BUS_NAME, "NameOwnerChanged", BUS_PATH):

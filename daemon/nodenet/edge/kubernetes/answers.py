@@ -23,7 +23,7 @@ ERRORS: Mapping[int, type[NodenetError]] = {
     410: Expired,
 }
 REMEDIES: Mapping[type[NodenetError], str] = {
-    Forbidden: "Give the ServiceAccount the roles of packaging/cluster/rbac.yaml",
+    Forbidden: "Apply the manifests of /usr/share/nodenet/cluster, and look at the token",
     ApiAway: "Look at the API server; it is asked again",
 }
 

@@ -49,6 +49,8 @@ PASSING = tuple(map(os.strerror, (errno.EIO, errno.ENOMEM, errno.EMFILE, errno.E
 """How an ImportError ends that says something about the machine, and nothing about the library (dlopen(3))."""
 LOGGER = "libnmstate"
 """Where nodenet's binding logs, at once; the distributions' logs to the root logger, when the call has ended."""
+OF_THE_HOST = ("copy-mac-from", "gc(gen_conf) mode")
+"""Words of refusals that libnmstate gives only because no host is looked at (its ``gen_conf``, release 2.2.62)."""
 CHECKPOINT_MADE = "Created checkpoint "
 ACTIVATION_FAILED = "Got activation failure "
 """How libnmstate logs that NetworkManager refused to activate a profile, before it tries again."""
@@ -98,7 +100,11 @@ def _may_be_imported_later(error: ImportError) -> bool:
 
 
 def validate(text: str) -> dict[str, Any]:
-    """Read *text* as libnmstate would before it touches anything; return which libnmstate did."""
+    """Judge *text* as libnmstate does before it touches anything; return which libnmstate did.
+
+    The keyfiles are made, and thrown away: what contradicts itself (a port of two bonds, an unknown option of the
+    resolver) is found by this step only. libnmstate's own ``NetworkState::validate`` without a state does the same.
+    """
     import libnmstate  # noqa: PLC0415
 
     document = _state_from(text)
@@ -107,6 +113,11 @@ def validate(text: str) -> dict[str, Any]:
     else:
         # As the old state it is read whole, and nothing is asked about the links that it names.
         libnmstate.generate_differences({"interfaces": []}, document)
+    try:
+        libnmstate.generate_configurations(document)
+    except Exception as error:
+        if kind_of(error) == "invalid" and not any(words in str(error) for words in OF_THE_HOST):
+            raise
     strict = bool(getattr(libnmstate, "ACCEPTS_TEXT", False))
     return {"strict": strict, "version": str(getattr(libnmstate, "__version__", ""))}
 
@@ -149,17 +160,17 @@ def configurations(text: str) -> dict[str, Any]:
     return {"files": files, "said": list(dict.fromkeys(said.getvalue().splitlines()))}
 
 
-def apply(text: str, rollback_timeout: int, permanent: list[str]) -> str | None:
+def apply(text: str, rollback_timeout: int, permanent: list[str], patched: list[str]) -> str | None:
     """Apply *text* uncommitted and verified; return the checkpoint's path if the binding returns it.
 
     The checkpoint is also reported as soon as libnmstate logs it. An activation that fails with words of *permanent*
     ends this process with the answer: libnmstate would try it again for two minutes. The checkpoint is left to the
-    parent.
+    parent. The bridges *patched* keep patch ports that the document does not name.
     """
     import libnmstate  # noqa: PLC0415
 
     _listen(permanent)
-    state = _state_from(text)
+    state = _with_patch_ports(text, patched) if patched else _state_from(text)
     checkpoint: str | None = others(libnmstate.apply, state, commit=False, rollback_timeout=rollback_timeout)
     return checkpoint
 
@@ -199,11 +210,23 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding takes)
 
     if getattr(libnmstate, "ACCEPTS_TEXT", False):
         return text
-    # The distributions' binding takes a document only.
+    return _document_from(text)  # the distributions' binding takes a document only
+
+
+def _document_from(text: str) -> Any:  # noqa: ANN401  (a document of NMState)
     from nodenet.core.node_file.yaml_text import load  # noqa: PLC0415
     from nodenet.core.node_file.yaml_values import plain  # noqa: PLC0415
 
     return plain(load("the document", text)) or {}
+
+
+def _with_patch_ports(text: str, bridges: list[str]) -> Any:  # noqa: ANN401  (whatever the binding takes)
+    """Return the document of *text* with the order that *bridges* keep the patch ports of other programs."""
+    document = _document_from(text)
+    for item in document.get("interfaces") or ():
+        if item.get("type") == "ovs-bridge" and item.get("name") in bridges and "bridge" in item:
+            item["bridge"] = {"allow-extra-patch-ports": True, **(item["bridge"] or {})}
+    return _state_from(json.dumps(document))
 
 
 ORDERS = {order.__name__: order for order in (validate, show, difference, compare, configurations, apply, commit)}

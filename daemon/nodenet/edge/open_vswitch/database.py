@@ -108,6 +108,13 @@ class Ovsdb:
                 {"op": "mutate", "table": "Bridge", "where": [["name", "==", name]], "mutations": changes}
             )
 
+    async def request_ofport(self, interface: str, number: int) -> None:
+        """Let *interface* have the OpenFlow port number *number*. Raises Unavailable."""
+        where = [["name", "==", interface]]
+        update = {"op": "update", "table": "Interface", "where": where, "row": {"ofport_request": number}}
+        async with self._asked() as session:
+            await session.transact(update, _RAISE_NEXT_CFG)
+
     async def _unlink(self, table: str, name: str, parent: Mapping[str, Any]) -> bool:
         """Take the row *name* out of the column that refers to it: the database then removes it (RFC 7047, 3.2)."""
         async with self._asked() as session:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Awaitable, Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import structlog
 
+from nodenet.core.change import way_back as record
+from nodenet.core.change.way_back import Kept, WayBack, way_back
 from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -19,8 +21,6 @@ from nodenet.core.network_manager.profiles import KEYFILES, Device
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import NICS
-from nodenet.core.trial import record
-from nodenet.core.trial.record import Kept, WayBack
 from nodenet.ports import Files, Manager, Profiles
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
@@ -46,6 +46,20 @@ class What(StrEnum):
 
 PATH = {What.TRIAL: TRIAL, What.APPLY: APPLY}
 MESSAGE = {What.TRIAL: Message.TRIAL_UNDONE, What.APPLY: Message.CHECKPOINT_CLEARED}
+
+
+async def profiles_of(
+    found: Inventory,
+    keep: Callable[[str], Awaitable[KeptProfile]],
+    links: Collection[str] = (),
+    uuids: Collection[str] = (),
+) -> tuple[KeptProfile, ...]:
+    """Return all profiles of *found*, but those that NetworkManager makes by itself; of these, *uuids* and of *links*.
+
+    Raises as *keep*, which returns one by its UUID.
+    """
+    present = [each.uuid for each in found.profiles if not each.generated or each.link in links or each.uuid in uuids]
+    return tuple([await keep(uuid) for uuid in present])
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +102,7 @@ class NetworkBefore:
             name=file.name,
             digest=file.digest,
             links=tuple(sorted(links)),
-            profiles=await self._present(found, links | nics if whole else links, wired),
+            profiles=await profiles_of(found, self.keeper.keep, links | nics if whole else links, wired),
             names=tuple(sorted(wish.links.profiles)),
             active={device.link: device.profile.uuid for device in found.devices if device.profile},
             intent=(self.files.read(INTENT) or b"").decode() if self.what is What.TRIAL else "",
@@ -103,42 +117,31 @@ class NetworkBefore:
             self.forget_quietly()
             raise
 
-    async def _present(
-        self, found: Inventory, links: Collection[str], uuids: Collection[str] = ()
-    ) -> tuple[KeptProfile, ...]:
-        """Return all profiles but those that NetworkManager makes by itself; of these, those of *links* and *uuids*."""
-        present = [
-            each.uuid for each in found.profiles if not each.generated or each.link in links or each.uuid in uuids
-        ]
-        return tuple([await self.keeper.keep(uuid) for uuid in present])
-
     async def restore(self, kept: Kept) -> None:
         """Put the network of *kept* back. Raises Unavailable, RollbackFailed, PublishFailed.
 
         What NetworkManager refuses for one profile keeps no other one from coming back; it is raised in the end.
         """
         rolled_back = await self.checkpoint.roll_back_interrupted()
-        await self._put_back(kept, rolled_back=rolled_back, spares=self.what is What.APPLY, note=self._note)
+        await self._put_back(kept, rolled_back=rolled_back, note=self._note)
 
     async def put_back(self, kept: Kept) -> None:
         """Make the network that of *kept* in an apply that is not committed: its own way back needs no note.
 
         Raises Unavailable, OrderRefused, PublishFailed.
         """
-        await self._put_back(kept, rolled_back=False, spares=True, note=lambda *_: None)
+        await self._put_back(kept, rolled_back=False, note=lambda *_: None)
 
     async def is_that_of(self, kept: Kept) -> bool:
         """Return whether the network is that of *kept*. Raises Unavailable, PublishFailed."""
         found = await self.profiles.inventory()
-        present = await self._present(found, kept.links)
-        return record.way_back(kept, found, present, rolled_back=False, spares=True).empty
+        present = await profiles_of(found, self.profiles.keep, kept.links)
+        return way_back(kept, found, present, rolled_back=False).empty
 
-    async def _put_back(
-        self, kept: Kept, *, rolled_back: bool, spares: bool, note: Callable[[Kept, dict[str, str]], None]
-    ) -> None:
+    async def _put_back(self, kept: Kept, *, rolled_back: bool, note: Callable[[Kept, dict[str, str]], None]) -> None:
         found = await self.profiles.inventory()
-        present = await self._present(found, kept.links)
-        way = record.way_back(kept, found, present, rolled_back=rolled_back, spares=spares)
+        present = await profiles_of(found, self.profiles.keep, kept.links)
+        way = way_back(kept, found, present, rolled_back=rolled_back)
         owed = kept.due | {link: uuid for uuid, link in way.activate}
         if way.give_back:
             note(kept, owed)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
@@ -21,10 +21,12 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint, of_another
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.settings.model import Settings
 from nodenet.ports import Clock, Files, Manager, Nmstate, Ovsdb, Transaction
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.failures import after, as_failure, with_more
 from nodenet.stages.apply.last_record import LastRecord
+from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT
 from nodenet.stages.apply.shielded import shielded
 
@@ -58,11 +60,14 @@ class PipelineEdges:
     nmstate: Nmstate
     ovsdb: Ovsdb
     clock: Clock
+    others: OthersOnLinks
 
     @classmethod
-    def of(cls, edges: StageEdges) -> PipelineEdges:
+    def of(cls, edges: StageEdges, settings: Settings) -> PipelineEdges:
         """Return those of *edges*."""
-        return cls(edges.files, edges.manager, edges.presence, edges.nmstate, edges.ovsdb, edges.clock)
+        links = (edges.standing, edges.kernel, edges.profiles, edges.ovsdb)
+        others = OthersOnLinks(*links, edges.files, (*settings.api_vips, *settings.ingress_vips))
+        return cls(edges.files, edges.manager, edges.presence, edges.nmstate, edges.ovsdb, edges.clock, others)
 
 
 class Pipeline:
@@ -83,6 +88,11 @@ class Pipeline:
         self._boot_id = boot_id
         self._seconds = apply_seconds
         self._began = edges.clock.boottime()
+
+    @property
+    def others(self) -> OthersOnLinks:
+        """What other programs have on the links of this node."""
+        return self._edges.others
 
     @property
     def boot_id(self) -> str:
@@ -117,7 +127,10 @@ class Pipeline:
             return Waiting(words, MANAGER)
         if uses_ovs and not self._edges.ovsdb.answers():
             return Waiting(f"Open vSwitch's database is not there yet, and {name} needs it", seconds=1.0)
-        return await self._clear_checkpoints()
+        if waiting := await self._clear_checkpoints():
+            return waiting
+        await self.others.put_back(calm=self.others.calm_seconds)  # what an apply had set aside that was interrupted
+        return None
 
     async def unanswered(self, reason: str) -> Waiting:
         """Return the wait with *reason*, for which NetworkManager has no answer yet; one that has failed is started."""
@@ -144,7 +157,8 @@ class Pipeline:
         for checkpoint in await self._edges.manager.checkpoints():
             if waiting := self._foreign(checkpoint, records):
                 return waiting
-            await self._edges.manager.roll_back(checkpoint.path)
+            async with self.others.kept():
+                await self._edges.manager.roll_back(checkpoint.path)
             log.warning(
                 "Rolled back the checkpoint of an apply that was interrupted",
                 message=Message.CHECKPOINT_CLEARED,
@@ -152,29 +166,29 @@ class Pipeline:
             )
         return None
 
-    async def apply(
+    async def apply(  # noqa: PLR0913  (the apply, and what the caller does in it)
         self,
         transaction: Transaction,
         text: str,
         record: Intent,
         accept: Callable[[], Awaitable[None]] | None = None,
         committed: Callable[[], None] = lambda: None,
+        links: Collection[str] = (),
     ) -> float:
         """Apply, verify and commit *text*; return the seconds it took.
 
         *record* is the intent, written first. *accept* looks at the uncommitted result, for ROLLBACK_SECONDS at most,
-        and raises where it is no success. *committed* is called behind the commit: a disk that fails from then on
-        undoes nothing. Whatever goes wrong before, the network is rolled back first. Raises NmstateFailure
-        with the cause, also where NetworkManager no longer answers; RollbackFailed, PublishFailed; and Unavailable
-        only before the network is touched.
+        and raises where it is no success. *committed* is called behind the commit: a disk that fails then undoes
+        nothing. Whatever goes wrong before is rolled back first. What others have on *links* is there after it. Raises
+        NmstateFailure, also where NetworkManager is silent; RollbackFailed, PublishFailed; Unavailable before all that.
         """
         before = Before(await self._edges.manager.owner(), await self._edges.manager.fragile_dns())
         self.save(record)
         applied = committing = False
         try:
-            async with self._noted_checkpoint(record) as made:
-                checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds, made)
-            applied = True
+            async with self.others.set_aside(links) as patched, self._noted_checkpoint(record) as made:
+                checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds, made, patched)
+                applied = True
             if accept:
                 await accept()
             committing = True
@@ -250,7 +264,8 @@ class Pipeline:
             self.save(ended)
         if getattr(failure, "kind", None) not in UNTOUCHED:
             try:
-                rolled_back = await self._roll_back(ended, before.dns, by_time=not refused)
+                async with self.others.kept():
+                    rolled_back = await self._roll_back(ended, before.dns, by_time=not refused)
                 owner = await self._edges.manager.owner()
             except Unavailable as error:
                 raise with_more(failure, f"{UNANSWERED} ({error.cause})") from error

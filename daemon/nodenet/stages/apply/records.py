@@ -21,6 +21,8 @@ ENDED = PurePosixPath("/run/nodenet/intent.json")
 """How the last apply of a node file has ended, where INTENT may not say so; `stages.apply.last_record`."""
 BRIDGE_INTENT = STATE / "bridge-intent.json"
 BRIDGE = STATE / "bridge.json"
+OFPORTS = STATE / "ofports.json"
+"""Which OpenFlow port number each link below a bridge keeps; `core.open_vswitch.ofports`."""
 NEW_FILE = STATE / "trial.json"
 """How often a new node file was booted with; `core.apply.new_file`."""
 TRIAL = STATE / "try.json"

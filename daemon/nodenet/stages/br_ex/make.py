@@ -56,7 +56,7 @@ class BridgeMaker:
         self._records = Records(edges.files)
         self._pipeline = pipeline
         self._checks = DuplicateChecks(edges.files, edges.sysctls, edges.dns)
-        self._profiles = BridgeProfiles(edges.profiles, edges.manager)
+        self._profiles = BridgeProfiles(edges.profiles, edges.manager, pipeline.others)
         self._leases = StaticLeases(edges.clock, pipeline.boot_id, edges.profiles, self._profiles, edges.verifier)
 
     @property
@@ -227,7 +227,7 @@ class BridgeMaker:
         intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
         links = {*moves, *moves.values()}
         async with self._checks.without_probe(sorted(links)), neighbours_follow(self.verifier.neighbours, moves):
-            await self._pipeline.apply(transaction, text, intent, accept)
+            await self._pipeline.apply(transaction, text, intent, accept, links=links)
         self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=digest))
 
     async def restore_checks(self) -> None:

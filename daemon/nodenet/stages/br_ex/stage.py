@@ -184,7 +184,7 @@ class ConfigureOvsStage:
         log_ports_of_others(self._edges.files, found)
         plan = bridge.plan(known, self._edges.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
-        left = {} if adopted else await transaction.compare(json.dumps(bridge.compared(plan, known)), known.state)
+        left = {} if adopted else await transaction.compare(json.dumps(plan.document), known.state)
         if left:
             return await self._make(transaction, plan, known, facts, left)
         await self._mark(found)

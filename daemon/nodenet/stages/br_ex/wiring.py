@@ -29,7 +29,7 @@ class BridgeWiring:
         self._settings = settings
         self.verifier = verifier or Verifier(edges.kernel, edges.profiles, edges.neighbours)
         self.pipeline = Pipeline(
-            PipelineEdges.of(edges),
+            PipelineEdges.of(edges, settings),
             edges.boot_id,
             float(settings.apply_timeout),
             BRIDGE_INTENT,
@@ -52,7 +52,9 @@ class BridgeWiring:
         )
         self.remover = BridgeRemover(self.keeper, self.verifier, self.maker, self.repairer)
         vips = (*settings.api_vips, *settings.ingress_vips)
-        self.gatherer = Gatherer(edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.files, vips)
+        self.gatherer = Gatherer(
+            edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.standing, edges.files, vips
+        )
 
     def stage(self) -> ConfigureOvsStage:
         """Return the stage."""

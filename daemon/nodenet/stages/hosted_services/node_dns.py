@@ -18,6 +18,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import dns_guard, dns_problems, paths, upstreams
+from nodenet.core.hosted_services.dnsmasq import local_names
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.here import expected, likely
 from nodenet.core.hosted_services.model import Inputs, Service
@@ -153,7 +154,8 @@ class NodeDns:
         inputs, made, edges = given.inputs, given.plan, self._edges
         if Service.DNSMASQ not in made.texts:
             return DnsLook(note="DNS is not served")
-        texts: dict[PurePath, str] = {CONFIGURATION: made.texts[Service.DNSMASQ], paths.HOSTS: made.hosts}
+        text = made.texts[Service.DNSMASQ] + await edges.dnsmasq.further()
+        texts: dict[PurePath, str] = {CONFIGURATION: text, paths.HOSTS: made.hosts}
         if self._settings.hosted.mode is HostedMode.RENDER:
             edges.texts.write(texts)
             return DnsLook(note="dnsmasq's configuration is written and nothing is started (hosted.mode)")
@@ -234,7 +236,7 @@ class NodeDns:
 
     def _others(self, inputs: Inputs) -> Others:
         """Return what else serves DNS here; a server on another address, as 127.0.0.53, is not in the way."""
-        found = self._edges.stacks.look((UNIT,), (PORT,), ())
+        found = self._edges.stacks.look((UNIT,), (PORT,))
         ours = (LOCALHOST, *inputs.here.addresses)
         return replace(found, listeners=tuple(one for one in found.listeners if one.is_at(ours)))
 
@@ -271,7 +273,8 @@ class NodeDns:
         another = False
         if self._given[0] == owner:  # not before its first servers: that would delay them
             another = await self._cluster.look((LOCALHOST, *inputs.here.addresses))
-        wanted = upstreams.servers(known, self._cluster.place, self._options.cluster_domain)
+        names = local_names(inputs)
+        wanted = upstreams.servers(known, self._cluster.place, self._options.cluster_domain, names)
         if self._given != (owner, wanted):
             await self._edges.dnsmasq.set_servers(wanted)
             if another:  # what the one before has said is forgotten: it may have been another program's word

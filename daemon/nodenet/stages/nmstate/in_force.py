@@ -41,7 +41,8 @@ class InForce:
         text, refused = file.text, None
         left: dict[str, Any] = {}
         try:
-            if not (left := await transaction.difference(text)):
+            others = await self._pipeline.others.now(bridges=wish.uses_ovs)
+            if not (left := await transaction.difference(text, others)):
                 return left
         except NmstateFailure as failure:
             if failure.kind is not FailureKind.INVALID:
@@ -51,7 +52,9 @@ class InForce:
         if not (known or refused):
             return left
         above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in wish.bridges)
-        left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
+        left = await transaction.difference_below(
+            text, above, others
+        )  # raises too, unless only bridges were in the way
         if refused and not known:
             raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
         return left

@@ -4,9 +4,9 @@ This is not a stage: it follows the status after READY. A file is good when the 
 seconds, and its uplink worked all the time. A reload begins that again: a node that was READY with the file before it
 has yet to get ready with the new one. So does a trial, during which the network is that of another file.
 
-The boots that a new file may cost are counted until the node is READY with it. Where another file is known good and
-can take its place, they are counted until the node has been READY for as long, whatever its uplink does: a file can let
-the kernel panic under the first traffic, in each boot.
+The boots that a file may cost are counted until the node is READY with it. Where another file is known good and can
+take its place, they are counted until the node has been READY with its node IPs for as long, whatever its gateway does:
+a file can let the kernel panic under the first traffic, in each boot, and one whose lease ends leaves the node dark.
 """
 
 from __future__ import annotations
@@ -52,6 +52,8 @@ class KnownGood:
         """The digest that the node is READY with, and whether that file is applied."""
         self._ready_since: float | None = None
         """When that began, where the boot still counts against the file."""
+        self._is_dark = False
+        """Whether node IPs are missing."""
         self._counts = False
         """Whether READY alone does not end the count of lost boots: there is another file to go back to."""
         self._since: tuple[str, float] | None = None
@@ -80,6 +82,7 @@ class KnownGood:
     def _seen(self, status: BootStatus, digest: str) -> float | None:
         """Do what is due now; return after how many seconds something will be. Raises PublishFailed."""
         applied = status.facts.applied_digest == digest
+        self._is_dark = status.drift is not None
         if self._ready_with != (digest, applied):
             self._counts = applied and self._has_other(digest, status.facts.hostname)
             self._ready_since = self._clock.boottime() if self._counts else None
@@ -94,6 +97,9 @@ class KnownGood:
     def _end_count(self, digest: str) -> float | None:
         """End the count of lost boots when it is time; return as `_seen`. Raises PublishFailed."""
         if self._ready_since is None:
+            return None
+        if self._is_dark:
+            self._ready_since = self._clock.boottime()
             return None
         if left := self._left(self._ready_since):
             return left
@@ -123,8 +129,8 @@ class KnownGood:
         return left + BEAT_SECONDS if left > 0 else 0.0  # the watchdog's beat shows the status again before that
 
     def ended(self) -> None:
-        """Do not count this boot against the file: nodenetd was asked to stop, after READY with it."""
-        if self._ready_with and self._ready_since is not None:
+        """Do not count this boot against the file: nodenetd was asked to stop, after READY with it, not in the dark."""
+        if self._ready_with and self._ready_since is not None and not self._is_dark:
             with suppress(PublishFailed):  # then it is counted: another boot without READY would have to follow
                 self._note_ready(self._ready_with[0], applied=False)
 

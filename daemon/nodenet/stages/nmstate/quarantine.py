@@ -91,12 +91,12 @@ class Quarantine:
         return again
 
     def begin(self, digest: str, hostname: str | None) -> None:
-        """Note that this boot begins with the new file *digest*. A disk that does not take it is no reason to fail.
+        """Note that this boot begins with the file *digest*, unless that is the last known good one.
 
-        The last known good file is not new, also where a full disk has not taken what was noted of it.
+        A disk that does not take it is no reason to fail.
         """
         before = self._known()
-        if before is None and self._is_good(digest, hostname):
+        if self._is_good(digest, hostname):
             return
         if self._asked == digest and new_file.lost_boots(before, digest, self._boot_id):
             before = None

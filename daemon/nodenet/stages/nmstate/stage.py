@@ -53,6 +53,7 @@ from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.owed import Owed
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
 from nodenet.stages.nmstate.way_back import WayBack
 
@@ -77,6 +78,7 @@ class NmstateStage:
         missing: MissingLinks,
         going_back: GoingBack,
         recorder: Recorder,
+        taken: Taken,
         directory: PurePath,
         *,
         prunes: bool = False,
@@ -93,6 +95,7 @@ class NmstateStage:
         self._going_back = going_back
         self._recorder = recorder
         self._prunes = prunes
+        self._taken = taken
         self._directory = directory
         self._in_force = InForce(files, pipeline, directory)
         self._tries = Tries()
@@ -115,7 +118,7 @@ class NmstateStage:
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found)
-            file = self._node_files.read(found.found)
+            file = self._node_files.read(found.found, facts.hostname)
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
             if wish.empty:
@@ -220,7 +223,8 @@ class NmstateStage:
         old = await self._recorder.left_over(job.wish, job.facts.hostname, transaction)
         job, removed = left_behind(job, old)
         matches = not (left or removed)
-        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=job.retry_refused)
+        retry = job.retry_refused or self._taken.waits(file.digest)
+        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
@@ -261,7 +265,8 @@ class NmstateStage:
 
         try:
             async with self._way_back.kept(job.file, job.wish), prepared(self._way_back.before, wanted.difference):
-                seconds = await self._pipeline.apply(transaction, wanted.text, record, probing.accept, committed)
+                text, links = wanted.text, job.wish.links.existing | job.wish.links.made
+                seconds = await self._pipeline.apply(transaction, text, record, probing.accept, committed, links)
             self._owed.write(job)
             story = job.story(probes=probing.answering, was=was, pruned=wanted.prunes)
             await self._recorder.committed(job.file, job.wish, story, transaction)
@@ -307,7 +312,7 @@ class NmstateStage:
     async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-        refused = self._refusal.of(job, failure)
+        refused = await self._taken.again(job.file.digest, failure, self._refusal.of(job, failure))
         self._recorder.refused(job.file, job.story(cause=failure.cause))
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
         return instead or await self._refusal.back_first(job, refused, failure)

@@ -16,6 +16,7 @@ import structlog
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -23,7 +24,6 @@ from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.since import NEVER
-from nodenet.core.trial.record import Kept
 from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.network_before import NetworkBefore, What
 from nodenet.stages.apply.open_checkpoint import OpenCheckpoint

@@ -20,6 +20,7 @@ from nodenet.core.apply.intent import Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
 from nodenet.core.history.entry import Entry, Kind
 from nodenet.core.messages import Message
@@ -31,7 +32,6 @@ from nodenet.core.node_file.find import APPLIED, NodeFile
 from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial import refusals
-from nodenet.core.trial.record import Kept
 from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder, would_replace
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
@@ -161,7 +161,8 @@ class TrialRun:
         present = [bridge for bridge in BRIDGES if bridge not in wish.bridges or self._is_made_by_us(bridge)]
         below = {link: bridge for bridge in present for link in below_bridge.uplinks(state, (bridge,))}
         try:
-            difference = await transaction.difference(file.text)
+            others = await self._pipeline.others.now(bridges=wish.uses_ovs)
+            difference = await transaction.difference(file.text, others)
         except NmstateFailure as failure:
             known = refusals.below_bridge(file.name, wish, wish.links.existing & below.keys(), below)
             raise known or _shown(failure, wish) from failure
@@ -202,8 +203,9 @@ class TrialRun:
         job.administrator.begins()
         try:
             hold = partial(self._hold, job, probing, course)
+            links = job.wish.links.existing | job.wish.links.made
             async with prepared(self._before, job.difference):
-                await self._pipeline.apply(transaction, job.file.text, record, hold)
+                await self._pipeline.apply(transaction, job.file.text, record, hold, links=links)
         except BaseException as error:
             failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error

@@ -10,12 +10,12 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.history.entry import Entry
 from nodenet.core.history.going_back import missing_nics, network_of
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.trial.record import Kept
 from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.network_before import NetworkBefore
 

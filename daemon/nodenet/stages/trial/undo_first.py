@@ -13,10 +13,10 @@ from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.change.way_back import Kept
 from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.trial.record import Kept
 from nodenet.core.trial.trial import not_applied
 from nodenet.ports import Stage
 from nodenet.stage_edges import Presence

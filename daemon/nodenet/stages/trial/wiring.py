@@ -26,7 +26,7 @@ class TrialParts:
 
 def trial_of(edges: StageEdges, settings: Settings, nmstate: Stage, restored: Restored) -> TrialParts:
     """Return the parts for *settings*; *nmstate* is the stage that applies node files."""
-    pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
+    pipeline = Pipeline(PipelineEdges.of(edges, settings), edges.boot_id, float(settings.apply_timeout))
     before = NetworkBefore.of(edges, OpenCheckpoint(edges.manager, pipeline))
     node_files = NodeFiles(edges.files, edges.nmstate, PurePath(settings.node_file_dir))
     stage = UndoTrialFirst(nmstate, before, edges.presence, node_files, restored)
