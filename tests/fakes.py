@@ -25,15 +25,17 @@ from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.ownership.things import NO_OTHERS, Others, Thing, missing
 from nodenet.core.probes.questions import Answer
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.settings.model import ProbeTarget, Settings
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.unit_stage.unit import Unit
+from nodenet.edge.files.store import Store
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
@@ -234,6 +236,7 @@ class FakeNmstate:
         made: Callable[[str], None],
         patched: Collection[str] = (),
     ) -> str | None:
+        await asyncio.sleep(0)  # what runs beside it has a turn
         self.patched = frozenset(patched)
         self.during_apply()
         made("/checkpoint/1")
@@ -290,6 +293,11 @@ class FakeOvsdb:
     async def mark_bridge(self, name: str, key: str, value: str) -> None:
         self.marked.append((name, key, value))
 
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        self.held = tuple(
+            replace(each, ports=(*each.ports, port)) if each.name == bridge else each for each in self.held
+        )
+
     async def request_ofport(self, interface: str, number: int) -> None:
         self.requested[interface] = number
 
@@ -300,12 +308,12 @@ class FakeOvsdb:
 
 @dataclass
 class FakeProfiles:
-    """NetworkManager's devices and profiles; *done* are the orders, in order, *on_connect* what follows one."""
+    """NetworkManager's devices and profiles; *done* are the orders, in order, *on_…* what follows one."""
 
     found: Inventory = field(default_factory=Inventory)
     done: list[tuple[Any, ...]] = field(default_factory=list)
     on_connect: Callable[[], None] = lambda: None
-    on_give_back: Callable[[], None] = lambda: None
+    on_give_back: Callable[[KeptProfile], None] = lambda _: None
     broken: NodenetError | None = None
     differs: bool = True
     """Whether a profile has not yet what is set."""
@@ -340,7 +348,7 @@ class FakeProfiles:
 
     async def give_back(self, kept: KeptProfile) -> None:
         self._do("give_back", kept)
-        self.on_give_back()
+        self.on_give_back(kept)
 
     async def load(self, file: str) -> None:
         self._do("load", file)
@@ -574,11 +582,14 @@ class FakeHost:
 
     named: str = "worker-0"
     taken: list[str] = field(default_factory=list)
+    refuses: str | None = None
 
     def name(self) -> str:
         return self.named
 
     async def take(self, name: str) -> str | None:
+        if self.refuses:
+            return self.refuses
         self.taken.append(name)
         self.named = name
         return None
@@ -824,5 +835,6 @@ def stage_edges(**given: Any) -> StageEdges:
         "clock": clock,
         "boot_id": BOOT_ID,
     } | given
+    edges.setdefault("store", Store(edges["files"], KEYFILES))
     edges.setdefault("presence", NetworkManagerStarter(edges["manager"], edges["systemd"], edges["clock"]))
     return StageEdges(**edges)

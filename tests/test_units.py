@@ -19,6 +19,7 @@ from nodenet.cli.adoption.former_chain import IN_CHARGE
 from nodenet.cli.main import VERBS
 from nodenet.core.adoption.former_chain import CONFIGURING, MARKER
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.change.record import PATH
 from nodenet.core.hosted_services import paths
 from nodenet.core.hosted_services.dnsmasq import BUS_NAME
 from nodenet.core.hosted_services.model import Service
@@ -54,6 +55,7 @@ PROGRAMS = {
     "/usr/libexec/nodenet-hosted",
     "/usr/libexec/nodenet-ipam",
     "/usr/libexec/nodenet/cni/install-plugin",
+    "/usr/libexec/nodenet/undo-keyfiles",
     "/usr/bin/nodenetctl",
     "/usr/sbin/dnsmasq",
     "/usr/sbin/keepalived",
@@ -548,3 +550,11 @@ def test_the_preset_enables_units_that_exist_and_no_old_name(tree: Path) -> None
     subprocess.run(["systemctl", f"--root={tree}", "preset-all"], capture_output=True, check=True)
     wanted = {path.name for path in (tree / "etc/systemd/system").rglob("*") if path.is_symlink()}
     assert wanted == {"nodenetd.service", "nodenet-ready.service"}
+
+
+def test_an_interrupted_change_is_undone_before_networkmanager_and_only_once_a_boot() -> None:
+    unit = Unit(UNITS / "nodenet-undo.service")
+    assert unit["Unit"]["Before"] == "NetworkManager.service"
+    assert unit["Unit"]["ConditionPathExists"] == str(PATH)
+    assert (unit["Service"]["Type"], unit["Service"]["RemainAfterExit"]) == ("oneshot", "yes")
+    assert "nodenet-undo.service" in Unit(UNITS / "nodenetd.service")["Unit"]["Wants"].split()

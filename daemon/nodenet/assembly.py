@@ -17,6 +17,7 @@ from nodenet.core.history.shown import listed as history_list
 from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
 from nodenet.core.settings import parse as settings_parser
@@ -27,9 +28,11 @@ from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.files.store import Store
 from nodenet.edge.hosted_services.companion import on_switch
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
+from nodenet.edge.hosted_services.name_lookup import NameLookup
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
 from nodenet.edge.hosted_services.rivals import Rivals
@@ -99,7 +102,7 @@ class Assembly:
         self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
-        self.known_good = KnownGood(files, self.clock, self.boot_id)
+        self.known_good = KnownGood(files, self.clock, self.boot_id, self.edges.store)
         self.metrics_file = MetricsFile(Program.NODENETD)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
         self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers(), Rivals())
@@ -112,6 +115,7 @@ class Assembly:
             host=self.host,
             leases=LeaseNames(self.bus),
             files=files,
+            store=Store(files, KEYFILES),
             manager=self.manager,
             presence=NetworkManagerStarter(self.manager, systemd, self.clock),
             nmstate=self.nmstate,
@@ -156,6 +160,7 @@ class Assembly:
             api_int=ApiIntFile(),
             stacks=OtherStacks(),
             sockets=Sockets(),
+            names=NameLookup(),
             ovsdb=self.ovsdb,
         )
         return NodeDns(edges, settings)

@@ -21,13 +21,13 @@ from nodenet.core.unit_stage.evidence import unit_of
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.node_file import NodeFiles
+from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.losses import NodeLosses
 from nodenet.stages.node_ip.raise_links import RaiseLinks
 from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.trial.undo_first import Restored
 from nodenet.stages.trial.wiring import trial_of
 from nodenet.stages.unit_stage import build as build_unit_stage
 
@@ -50,7 +50,7 @@ class NodeInputs:
         self._in_force = in_force
         self._files_of: tuple[Settings, NodeFiles] | None = None
         """Settings, and the node files that they lead to: asked for once a second while a boot waits."""
-        self._restored = Restored()
+        self._undo = Undo(edges)
         self._losses = NodeLosses(edges)
         self.nodeip: NodeipStage | None = None
         """The stage that publishes, once there are stages."""
@@ -103,8 +103,6 @@ class NodeInputs:
         stages |= dict(zip(behind, recovering, strict=True))
         for name in (StageName.NMSTATE, StageName.CONFIGURE_OVS):
             stages[name] = KeepOfports(stages[name], edges.ovsdb, edges.profiles, edges.files)
-        tried = trial_of(self._edges, settings, stages[StageName.NMSTATE], self._restored)
-        stages[StageName.NMSTATE] = tried.stage
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
         built_in = settings.stages[StageName.NODEIP] == "builtin"  # a unit publishes what it finds
@@ -116,5 +114,6 @@ class NodeInputs:
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
             partial(self._losses.seen, nodeip.drift, publishes=built_in),
             nodeip.confirm if built_in else nodeip.confirm_of_unit,
-            tried.runner if settings.stages[StageName.NMSTATE] == "builtin" else None,
+            trial_of(edges, settings) if settings.stages[StageName.NMSTATE] == "builtin" else None,
+            self._undo,
         )

@@ -30,6 +30,7 @@ class StageEdges:
     host: ports.Host
     leases: ports.LeaseNames
     files: ports.Files
+    store: ports.Store
     manager: ports.Manager
     presence: Presence
     nmstate: ports.Nmstate

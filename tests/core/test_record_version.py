@@ -12,7 +12,7 @@ import pytest
 from nodenet.core.adoption import record as adoption_record
 from nodenet.core.apply import intent, new_file
 from nodenet.core.br_ex import record
-from nodenet.core.change import way_back as trial_record
+from nodenet.core.change import record as change_record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
 from nodenet.core.persistent_ips import records as ipam_records
@@ -32,7 +32,7 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "selection": lambda content: last_published.parse(content, "boot"),
     "cache": cached,
     "trial": new_file.parse,
-    "try": trial_record.parse,
+    "change": change_record.parse,
 }
 JSON = READERS.keys() - {"cache"}
 
@@ -75,7 +75,7 @@ FIRST: dict[str, Callable[[bytes], object]] = {
     "ipam": lambda content: [ipam_records.record_of(tuple(row)) for row in json.loads(content)],
     "selection": lambda content: last_published.parse(content, "b1"),
     "trial": new_file.parse,
-    "try": trial_record.parse,
+    "change": change_record.parse,
 }
 
 
@@ -92,7 +92,7 @@ def test_every_first_format_is_read() -> None:
         "ipam": "IPv4Interface('192.0.2.9/24')",
         "selection": "addresses=(IPv4Address('192.0.2.9'),)",
         "trial": "boots=('b1',)",
-        "try": "links=('eth0',)",
+        "change": "links=('eth0',)",
     }
     assert {name: text for name, text in kept.items() if text not in shown[name]} == {}
     assert "None" not in {str(each) for each in found["ipam"]}  # type: ignore[attr-defined]

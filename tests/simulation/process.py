@@ -14,13 +14,16 @@ from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError
 from nodenet.core.hosted_services.model import Here, Inputs
 from nodenet.core.hosted_services.options import options_of
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
 from nodenet.daemon import ServiceManager, StateFile
+from nodenet.edge.files.store import Store
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.inputs import NodeInputs
 from nodenet.loop.background import Background
 from nodenet.loop.reconciler import Reconciler
+from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkEdges, UplinkWatch
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
@@ -118,7 +121,7 @@ class Process:
         world, life = self.world, self.life
         built = stage_edges(life)
         forwarding = Forwarding(built.sysctls)
-        known_good = KnownGood(built.files, built.clock, world.boot_id)
+        known_good = KnownGood(built.files, built.clock, world.boot_id, built.store)
 
         def in_force(settings: Settings) -> None:
             forwarding.settings = known_good.settings = settings
@@ -128,8 +131,10 @@ class Process:
         manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
         uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life), FakeRivals())
-        uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-        watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink, known_good)
+        uplink = UplinkWatch(uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
+        store = StoreWatch(built.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
+        state = StateFile(STATE, built.files, _compact)
+        watches: tuple[Any, ...] = (forwarding, state, manager, uplink, known_good, store)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
         world.listeners = listeners = Listeners(reconciler.wake)
         background = Background()
@@ -162,11 +167,12 @@ def stage_edges(life: Life) -> StageEdges:
     """Return every port, with the world behind it."""
     from fakes import FakeNodeDns, FakeTable  # noqa: PLC0415  (this node's DNS server is not a part of the world)
 
-    manager, systemd, clock = Manager(life), SystemdEdge(life), Clock(life)
+    manager, systemd, clock, files = Manager(life), SystemdEdge(life), Clock(life), Files(life)
     return StageEdges(
         host=Host(life),
         leases=LeaseNames(life),
-        files=Files(life),
+        files=files,
+        store=Store(files, KEYFILES),
         manager=manager,
         presence=NetworkManagerStarter(manager, systemd, clock),
         nmstate=Nmstate(life),

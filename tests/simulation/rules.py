@@ -29,7 +29,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
-from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
 from simulation.engine import Violation
 from simulation.next_boot import NextBoot
 from simulation.trials import Trials
@@ -54,7 +54,7 @@ UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
 BLAMED = ".yml: NetworkManager could not roll back"
 READ, UNREAD_SECONDS = "cannot be read", 55.0
-WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
+WAYS_BACK = frozenset(map(str, (BRIDGE, BRIDGE_INTENT, CHANGE, INTENT)))
 """The records that say what an interrupted apply has to be undone with."""
 APPLIED = "/etc/nmstate/openshift/applied"
 NODE_IP = "/run/nodeip-configuration/primary-ip"
@@ -96,6 +96,10 @@ class Rules:
     others: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     """Link and its number → the addresses and routes that OVN-Kubernetes has put there."""
     trials: Trials = field(default_factory=Trials)
+    bus_events: int = 0
+    """How often the bus was away, or silent."""
+    bridge_failed_at: tuple[int, ...] | None = None
+    """What had happened when br-ex was tried last and not committed: boots, orders, and what came or went."""
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
     handles: Iterator[int] = field(default_factory=itertools.count)
@@ -164,7 +168,7 @@ class Rules:
         Of the first one the status names a reload as remedy; nothing can know what was in the second one. While there
         is something to undo, nodenetd asks for the first one for a minute before it goes on.
         """
-        asked = UNREAD_SECONDS if str(APPLY) in self.world.disk.content else 0.0
+        asked = UNREAD_SECONDS if str(CHANGE) in self.world.disk.content else 0.0
         begin = self.world.boot_began
         said = [line.text for line in self.journal if line.now >= begin + (asked if READ in line.text else 0.0)]
         return any(text.startswith((f"{path} {READ}", f"Set {path} aside")) for text in said for path in WAYS_BACK)
@@ -268,6 +272,18 @@ class Rules:
         late = self.world.now - self.world.systemd.lives_until
         self.hold("P10", f"systemd would have ended nodenetd {late:.0f} s ago", holds=late <= 0)
 
+    def bridge_tried(self) -> None:
+        """An apply of br-ex begins: under kubelet never for the second time without a reason."""
+        world = self.world
+        if not world.systemd.kubelet_runs:
+            return
+        bus = self.bus_events, world.bus_up, world.bus_stalled
+        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, *bus)
+        self.hold(
+            "P4", "br-ex is tried again under kubelet, and nothing has happened", holds=now != self.bridge_failed_at
+        )
+        self.bridge_failed_at = now
+
     # -- P5
 
     def profile_deleted(self, uuid: str) -> None:
@@ -300,7 +316,7 @@ class Rules:
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
-        if text.startswith("An apply of ") and self.committed:
+        if text.startswith("The apply of ") and self.committed:
             runs = self.world.systemd.kubelet_runs
             self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
@@ -315,6 +331,7 @@ class Rules:
 
     def new_process(self) -> None:
         self.process_began = self.world.now
+        self.bridge_failed_at = None  # a try that a kill cut short has not failed
         self.repeated.clear()
         self.inhibitors.clear()
         self.due_since = None

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from ipaddress import IPv4Address, IPv6Address
 from random import Random
 from typing import TYPE_CHECKING
 
+from nodenet.cli.undo_keyfiles import put_back
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.errors import NodenetError
 from nodenet.core.ip import IPAddress
-from simulation.disk import Disk
+from simulation.disk import Disk, DiskOfBoot
 from simulation.engine import Timeline
 from simulation.hosted import HostedUnits
 from simulation.kernel import Kernel, SimulatedLink
@@ -206,6 +209,8 @@ class World:
         self.units.boot()
         self.hosted.boot()
         self.manager.stop()
+        with suppress(NodenetError, ValueError):  # nodenet-undo.service fails, and NetworkManager starts all the same
+            put_back(DiskOfBoot(self.disk), self.boot_id)
         self.manager.start()
         self.touched_by_rollback()
         if self.short_boots:

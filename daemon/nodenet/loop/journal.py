@@ -145,6 +145,14 @@ def is_back(lost: Message) -> None:
     log.info(text, message=message, stage=stage)
 
 
+def records(what: Problem | None) -> None:
+    """Log why the disk does not take the records of nodenet, or that it does again."""
+    if what:
+        problem(None, what)
+    else:
+        log.info("The disk has taken all records")
+
+
 def uplink(what: Problem | None) -> None:
     """Log what is wrong with the uplink, or that nothing is wrong any more."""
     if what:

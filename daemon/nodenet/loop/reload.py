@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.boot.stage_state import StageState
 from nodenet.core.boot.stages import Boot
 from nodenet.core.boot.standing import standing
@@ -41,6 +41,30 @@ async def nothing_to_confirm(_: Facts) -> str | None:
     return None
 
 
+class Undo(Protocol):
+    """What undoes a change of the network that is open, and that no process works on any more."""
+
+    async def first(self) -> Waiting | None:
+        """Undo it; return what that waits for, if anything."""
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the network from before it is not back and is waited for no longer, if so."""
+
+
+class NothingOpen:
+    """No change is open, where no stage of ours changes the network."""
+
+    problem: Problem | None = None
+
+    async def first(self) -> Waiting | None:
+        """Wait for nothing."""
+        return None
+
+
+NOTHING_OPEN = NothingOpen()
+
+
 @dataclass(frozen=True, slots=True)
 class StageSet:
     """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
@@ -57,6 +81,7 @@ class StageSet:
     confirm: Callable[[Facts], Coroutine[Any, Any, str | None]] = nothing_to_confirm
     trial: TrialRunner | None = None
     """What tries node files, where nodenetd applies them."""
+    undo: Undo = NOTHING_OPEN
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import PublishFailed
 from nodenet.core.hostname.sources import Source as NameSource
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import ManagerState, Service
@@ -18,7 +19,7 @@ from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.ownership.things import NO_OTHERS, Others
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.status.document import BootStatus
@@ -86,6 +87,22 @@ class Files(Protocol):
 
     def sync(self, directory: PurePath) -> None:
         """Let what other programs wrote into *directory* survive a power cut. Raises PublishFailed."""
+
+
+class Store(Protocol):
+    """The records of nodenet. What has happened is true whether or not the disk takes it."""
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        """Return a record, None where there is none. Raises PublishFailed."""
+
+    def save_ahead(self, path: PurePosixPath, content: bytes) -> None:
+        """Write a record before the network is touched. Raises PublishFailed."""
+
+    def save(self, path: PurePosixPath, content: bytes | None) -> None:
+        """Let the record be *content* from now on (None: removed); the disk may take it later."""
+
+    def pay(self) -> PublishFailed | None:
+        """Write what the disk has not taken yet; return why it does not take it, if so."""
 
 
 class Manager(Protocol):
@@ -181,6 +198,9 @@ class Ovsdb(Protocol):
 
     async def mark_bridge(self, name: str, key: str, value: str) -> None:
         """Set *key* in the external_ids of a bridge. Raises Unavailable."""
+
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        """Put *port*, of one interface, on *bridge*. Raises Unavailable."""
 
     async def request_ofport(self, interface: str, number: int) -> None:
         """Let *interface* have the OpenFlow port number *number*. Raises Unavailable."""

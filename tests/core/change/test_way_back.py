@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.change.way_back import Kept, WayBack, parse, render, way_back, with_others
+from nodenet.core.change.way_back import Network, WayBack, way_back, with_others
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
@@ -18,7 +18,7 @@ SETTINGS = {
 }
 OTHER = {**SETTINGS, "ipv4": ["dict", {"method": ["variant", "s", ["plain", "manual"]]}]}
 ETH0 = KeptProfile("u-0", "eth0", "/etc/eth0.nmconnection", in_memory=False, settings=SETTINGS)
-KEPT = Kept("new.yml", "d" * 64, ("dummy0", "eth0"), (ETH0,), {"eth0": "u-0"}, '{"phase": "good"}')
+KEPT = Network(("dummy0", "eth0"), (ETH0,), {"eth0": "u-0"})
 
 
 def now(*profiles: Profile, uses: str | None = "u-0") -> Inventory:
@@ -30,40 +30,6 @@ def now(*profiles: Profile, uses: str | None = "u-0") -> Inventory:
 def profile(uuid: str, link: str = "eth0") -> Profile:
     """Return a profile."""
     return Profile(uuid, link, "802-3-ethernet", link)
-
-
-def test_a_record_survives_being_stored() -> None:
-    assert parse(render(KEPT)) == KEPT
-
-
-@pytest.mark.parametrize(
-    "content",
-    [
-        b"[]",
-        b'{"version": 1}',
-        b"{",
-        render(KEPT).replace(b'"version": 1', b'"version": 2'),
-        json.dumps({**json.loads(render(KEPT)), "active": {"eth0": 7}}).encode(),
-        json.dumps({**json.loads(render(KEPT)), "due": {"eth0": 7}}).encode(),
-        json.dumps({**json.loads(render(KEPT)), "profiles": [{"uuid": "u"}]}).encode(),
-    ],
-    ids=str,
-)
-def test_a_record_that_is_torn_or_of_another_release_is_refused(content: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
-        parse(content)
-
-
-def test_a_record_of_an_older_release_names_no_profiles() -> None:
-    older = {key: value for key, value in json.loads(render(KEPT)).items() if key not in ("names", "due")}
-    assert parse(json.dumps(older).encode()) == KEPT
-
-
-def test_a_record_of_a_way_back_that_has_begun_is_of_the_same_network() -> None:
-    """It is not put back twice, nor said to come back twice."""
-    begun = parse(render(replace(KEPT, due={"eth0": "u-0"})))
-    assert begun.due == {"eth0": "u-0"}
-    assert begun == KEPT
 
 
 def test_a_network_as_before_needs_nothing() -> None:
@@ -229,7 +195,7 @@ def test_a_link_with_another_profile_gets_its_own_unless_that_is_on_its_way() ->
     assert way_back(KEPT, found, [ETH0], rolled_back=True).activate == ()
 
 
-def of_kind(kind: str) -> Kept:
+def of_kind(kind: str) -> Network:
     """Return the network before a trial, with a profile of *kind* on the link."""
     settings = json.loads(
         json.dumps(SETTINGS).replace('"timestamp"', f'"type": ["variant", "s", ["plain", "{kind}"]], "timestamp"')

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.change.way_back import Kept
+from nodenet.core.change.way_back import Network
 from nodenet.core.history.entry import (
     MOST_BYTES,
     MOST_ENTRIES,
@@ -25,7 +25,7 @@ from nodenet.core.node_file.find import read
 
 TEXT = "interfaces: []\n"
 DIGEST = hashlib.sha256(TEXT.encode()).hexdigest()
-NETWORK = Kept("worker-0.yml", DIGEST, ("eth0",), (KeptProfile("u", "eth0", "/p", in_memory=False, settings={}),))
+NETWORK = Network(("eth0",), (KeptProfile("u", "eth0", "/p", in_memory=False, settings={}),))
 GOOD = Entry(
     Kind.NODE_FILE,
     Result.COMMITTED,
@@ -70,7 +70,7 @@ def test_an_entry_that_is_too_large_is_kept_without_its_network() -> None:
         (render(GOOD, LARGE).replace(b'"root"', b"3"), "a value has another type"),
         (render(GOOD, LARGE).replace(b'"good": true', b'"good": 1'), "a value has another type"),
         (render(GOOD, LARGE).replace(b'"committed"', b'"lost"'), "is not a valid Result"),
-        (render(GOOD, LARGE).replace(b'"uuid"', b'"id"'), "not a complete record"),
+        (render(GOOD, LARGE).replace(b'"uuid"', b'"id"'), "not a complete entry"),
         (render(GOOD, LARGE)[:60], "Unterminated string"),
     ],
 )

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from core.history.test_entry import GOOD
-from nodenet.core.change.way_back import Kept
+from nodenet.core.change.way_back import Network
 from nodenet.core.history.going_back import network_of
 from nodenet.core.network_manager.profile_backup import KeptProfile
 
@@ -17,28 +17,25 @@ def profile(uuid: str, link: str = "", name: str = "") -> KeptProfile:
 
 
 ETH0, ETH1, STORAGE, BY_MAC = profile("a", "eth0"), profile("b", "eth1"), profile("c", "sto0"), profile("d", name="mac")
-THEN = Kept(
-    "w.yml",
-    "d",
+THEN = Network(
     ("eth0",),
     (ETH0, ETH1, STORAGE, BY_MAC),
     {"eth0": "a", "eth1": "b", "sto0": "c"},
-    intent="i",
     due={"x": "y"},
 )
 GOOD_ONE = replace(GOOD, network=THEN)
-BAD = Kept("w.yml", "e", ("br-test", "eth0"), active={"eth0": "a"}, names=("mac",))
+BAD = Network(("br-test", "eth0"), active={"eth0": "a"}, names=("mac",))
 
 
 def test_the_links_of_all_files_since_come_back_and_no_other_one() -> None:
     """An administrator has changed the profile of sto0, which no file names."""
-    between = replace(GOOD, network=Kept("w.yml", "f", ("eth1",)))
+    between = replace(GOOD, network=Network(("eth1",)))
     found = network_of(GOOD_ONE, [between, replace(GOOD, network=None)], BAD)
     assert found is not None
     assert (found.links, found.names) == (("br-test", "eth0", "eth1"), ("mac",))
     assert found.profiles == (ETH0, ETH1, BY_MAC)
     assert found.active == {"eth0": "a", "eth1": "b"}
-    assert (found.intent, found.due, found.digest) == ("", {}, GOOD.digest)
+    assert found.due == {}
     only = network_of(GOOD_ONE, [], replace(BAD, names=()))
     assert only is not None
     assert only.profiles == (ETH0,)
@@ -53,7 +50,7 @@ def test_a_bridge_of_nodenetd_and_its_uplink_are_left_alone() -> None:
     port = profile("p", "eth0")
     port.settings["connection"][1]["port-type"] = ["variant", "s", ["plain", "ovs-port"]]
     links = ("br-test", "eth0", "eth1")
-    bridged = Kept("w.yml", "e", links, (port,), {"br-ex": "x", "eth0": "p", "eth1": "b"})
+    bridged = Network(links, (port,), {"br-ex": "x", "eth0": "p", "eth1": "b"})
     found = network_of(GOOD_ONE, [], bridged, ("br-ex", "br-ex1"))
     assert found is not None
     assert (found.links, found.active) == (("br-test", "eth1"), {"eth1": "b"})

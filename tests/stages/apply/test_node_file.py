@@ -202,7 +202,6 @@ def test_the_shared_file_has_the_values_of_this_host() -> None:
     assert "mtu: 1400" in by_mac.text
     other_row = shared(**{str(DIRECTORY / "hosts.csv"): ROWS.replace("1400", "1300")})
     assert other_row.read("cluster.yml", "worker-0").digest == by_name.digest
-    assert other_row.is_still(by_name.digest, "worker-0")
 
 
 def test_a_port_of_a_bond_is_known_by_the_address_that_it_had() -> None:

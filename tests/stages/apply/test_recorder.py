@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from structlog.testing import capture_logs
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeProfiles
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeNmstate, FakeProfiles
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.history.entry import PREFIX, Kind, Result
 from nodenet.core.network_manager.objects import Inventory
@@ -14,7 +14,6 @@ from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read
 from nodenet.stages.apply.history import History, path_of
-from nodenet.stages.apply.network_before import NetworkBefore, What
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder, Story
 
@@ -33,9 +32,8 @@ class Rig:
         device = Device("eth0", "ethernet", profile=PROFILE)
         self.profiles.found = Inventory((device,), (PROFILE,))
         keeper = ProfileKeeper(self.profiles, self.files)
-        before = NetworkBefore(What.APPLY, self.files, self.profiles, FakeManager(), keeper, None)  # type: ignore[arg-type]
         self.history = History(self.files)
-        self.recorder = Recorder(before, self.history, FakeClock(), BOOT_ID, "s")
+        self.recorder = Recorder(keeper, self.history, FakeClock(), BOOT_ID, "s")
 
     async def committed(self, file: object = FILE, story: Story = DONE) -> None:
         await self.recorder.committed(file, parse(file), story, FakeNmstate())  # type: ignore[arg-type]

@@ -9,8 +9,8 @@ import pytest
 
 from fakes import BOOT_ID
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.outcome import Done, Waiting
-from nodenet.core.change.way_back import Kept
+from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import Unavailable
 from nodenet.core.history import entry
 from nodenet.core.messages import Message
@@ -19,7 +19,7 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.stages.apply.history import History, path_of
-from nodenet.stages.apply.records import APPLY
+from nodenet.stages.apply.records import CHANGE
 from stages.nmstate.test_stage import OLD, TEXT, Rig, quarantined
 
 BAD = hashlib.sha256(TEXT).hexdigest()
@@ -33,7 +33,7 @@ def given_up() -> Rig:
     rig = quarantined()
     good = History(rig.files).good("worker-0").entry
     assert good is not None
-    network = Kept("worker-0.yml", good.digest, ("br-test", "eth0"), (THEN,), {"eth0": "u"})
+    network = Network(("br-test", "eth0"), (THEN,), {"eth0": "u"})
     rig.files.content[str(path_of(1))] = entry.render(replace(good, network=network), 1 << 20)
     rig.profiles.found = Inventory(
         (Device("eth0", "ethernet", profile=NOW), Device("br-test", "bridge", profile=ADDED)),
@@ -44,16 +44,22 @@ def given_up() -> Rig:
     return rig
 
 
+async def settled(rig: Rig) -> Outcome:
+    """Return the outcome once the network is the good one: the loop undoes to it before the next attempt."""
+    assert isinstance(await rig.attempt(), Waiting)
+    return await rig.attempt()
+
+
 async def test_what_the_bad_file_has_added_goes_and_what_it_changed_is_as_it_was() -> None:
     """Before the good file is compared with the network; a second pass does nothing more."""
     rig = given_up()
-    outcome = await rig.attempt()
+    outcome = await settled(rig)
     assert isinstance(outcome, Done)
     assert outcome.problem is not None
     assert outcome.problem.message is Message.NODE_FILE_QUARANTINED
     assert rig.profiles.done == [("delete", "b"), ("give_back", THEN), ("activate", "u", "eth0")]
     assert rig.record.in_force == hashlib.sha256(OLD).hexdigest()
-    assert str(APPLY) not in rig.files.content
+    assert str(CHANGE) not in rig.files.content
     rig.profiles.done.clear()
     await rig.attempt()
     assert rig.profiles.done == []
@@ -70,6 +76,7 @@ async def test_a_way_back_that_was_interrupted_is_gone_again() -> None:
     assert isinstance(await rig.attempt(), Waiting)
     assert rig.profiles.done == []
     rig.manager.status = ManagerState.READY
+    assert isinstance(await rig.attempt(), Waiting)
     again = replace(rig, files=rig.files)
     await again.attempt()
     assert ("delete", "b") in rig.profiles.done

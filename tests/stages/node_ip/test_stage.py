@@ -467,7 +467,7 @@ async def test_a_first_file_that_fails_holds_kubelet() -> None:
     outcome = await rig.stage.attempt(FAILED)
     assert isinstance(outcome, Waiting)
     held = "kubelet does not start with 192.0.2.5, which the node did not have in its last boot"
-    assert outcome.reason == f"{FAILED.file_failure}; {held}"
+    assert outcome.reason == f"{FAILED.file_failure}; {held}; an edit of the file is taken by itself"
     assert rig.files.writes == []
     rig.kernel.now = host(OTHER)
     assert (await rig.published()).selection.node_ips == (OTHER.address,)  # type: ignore[union-attr]

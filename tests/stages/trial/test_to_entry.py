@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.apply.intent import Phase, parse
-from nodenet.core.change.way_back import Kept
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
@@ -18,7 +18,7 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.trial.trial import Decision, TrialEnded, TrialOrder
 from nodenet.stages.apply.history import History, path_of
-from nodenet.stages.apply.records import INTENT, NEW_FILE, TRIAL
+from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from stages.trial.test_run import BEFORE, DIGEST, OWN, TEXT, Rig
 
 NOW = Profile("u", "eth0", "802-3-ethernet", "eth0", settings={"connection": {}, "ipv4": {"method": "auto"}})
@@ -31,7 +31,7 @@ def profile(uuid: str, link: str, kind: str = "802-3-ethernet") -> KeptProfile:
 
 
 THEN = profile("u", "eth0")
-NETWORK = Kept("worker-0.yml", DIGEST, ("br-test", "eth0"), (THEN,), {"eth0": "u"})
+NETWORK = Network(("br-test", "eth0"), (THEN,), {"eth0": "u"})
 ENTRY = Entry(Kind.NODE_FILE, Result.COMMITTED, "worker-0.yml", TEXT.decode(), DIGEST, "worker-0", "b", 1.0, good=True)
 
 
@@ -57,7 +57,7 @@ async def test_the_network_comes_back_and_its_file_is_the_one_of_the_node() -> N
     assert (node.nmstate.applied, node.nmstate.committed) == ([TEXT.decode()], ["/checkpoint/1"])
     assert node.files.content[OWN] == TEXT
     assert parse(node.files.content[str(INTENT)]).phase is Phase.GOOD
-    assert str(TRIAL) not in node.files.content
+    assert str(CHANGE) not in node.files.content
     newest = History(node.files).newest()
     assert newest is not None
     assert (newest.number, newest.kind, newest.good, newest.who) == (2, Kind.ROLLBACK, True, "root")

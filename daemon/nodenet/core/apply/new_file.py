@@ -19,13 +19,13 @@ VERSION = 1
 class NewFile:
     """The record: the file with *digest*, the *boots* that began with it and did not stay READY.
 
-    *ready*: the last one has. *cut_off* is the boot in which the file cut the node off, or
+    *ready* is the last one that has. *cut_off* is the boot in which the file cut the node off, or
     could not be rolled back, and *cause* says which and how that showed.
     """
 
     digest: str
     boots: tuple[str, ...] = ()
-    ready: bool = False
+    ready: str = ""
     cut_off: str = ""
     cause: str = ""
 
@@ -34,9 +34,9 @@ def begun(before: NewFile | None, digest: str, boot_id: str) -> NewFile:
     """Return the record of boot *boot_id*, which begins with the file *digest*."""
     if before is None or before.digest != digest:
         return NewFile(digest, (boot_id,))
-    if boot_id in before.boots:
+    if boot_id in (*before.boots, before.ready):
         return before
-    return replace(before, boots=(*before.boots, boot_id), ready=False)
+    return replace(before, boots=(*before.boots, boot_id), ready="")
 
 
 def reached_ready(before: NewFile, boot_id: str, *, applied: bool) -> NewFile:
@@ -45,7 +45,7 @@ def reached_ready(before: NewFile, boot_id: str, *, applied: bool) -> NewFile:
     *applied*: with the file, and for long enough. Otherwise the boot says nothing about the file.
     """
     if applied:
-        return NewFile(before.digest, ready=True)
+        return before if before.ready and not before.boots else NewFile(before.digest, ready=boot_id)
     return replace(before, boots=tuple(boot for boot in before.boots if boot != boot_id))
 
 
@@ -67,6 +67,6 @@ def parse(content: bytes) -> NewFile:
     boots = found.get("boots")
     if isinstance(boots, list) and all(isinstance(boot, str) for boot in boots):
         match [found.get(key, "") for key in ("digest", "ready", "cut_off", "cause")]:
-            case [str(digest), bool(ready), str(cut_off), str(cause)]:
+            case [str(digest), str(ready), str(cut_off), str(cause)]:
                 return NewFile(digest, tuple(boots), ready, cut_off, cause)
     raise ValueError("not a complete record: a value is missing or has another type")

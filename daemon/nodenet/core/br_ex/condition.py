@@ -16,7 +16,7 @@ from nodenet.core.br_ex.facts import ADOPTED, MARK, BridgeFacts
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.source import source_of
 from nodenet.core.br_ex.uplink import BRIDGE
-from nodenet.core.change.way_back import Kept
+from nodenet.core.change.way_back import Network
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Profile
@@ -124,7 +124,7 @@ def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Prof
 
 def network_before(
     record: BridgeRecord, now: Inventory, present: Iterable[KeptProfile], old_names: Collection[str] = ()
-) -> Kept:
+) -> Network:
     """Return the network from before the bridges of *record*; *present* are the profiles of *now*.
 
     Only Open vSwitch's profiles are the bridges' own. An uplink keeps a profile that another program gave it since, and
@@ -140,7 +140,7 @@ def network_before(
     profiles |= {kept.uuid: kept for link, kept in originals.items() if plain.get(kept.uuid) not in ("", link)}
     names = {known[uuid].name for uuid in own - profiles.keys() if known[uuid].link in links}
     active = {link: kept.uuid for link, kept in originals.items()}
-    return Kept("br-ex", "", tuple(sorted(links)), tuple(profiles.values()), active, names=tuple(sorted(names)))
+    return Network(tuple(sorted(links)), tuple(profiles.values()), active, tuple(sorted(names)))
 
 
 def readdressed(record: BridgeRecord, profiles: Iterable[Profile]) -> dict[str, str]:

@@ -7,39 +7,32 @@ is over. The way back is a difference between them and the present ones: it may 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Profile
-from nodenet.core.record_version import fields
 
-VERSION = 1
 HARDWARE = frozenset({"802-3-ethernet", "802-11-wireless", "bluetooth", "gsm", "infiniband", "loopback"})
 """Values of ``connection.type`` whose links NetworkManager cannot make (nm-settings-nmcli(5))."""
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
-    """The network before a trial, or an apply, of the file *name* with the SHA-256 *digest*.
+class Network:
+    """The network before a change.
 
-    *links* are those that the file configures. *profiles* are all profiles with their secrets, *active* is link →
-    UUID of its profile. *intent* is the text of the record of the last apply; "" where there is none, and of an apply.
-    *names* are those that libnmstate gives new profiles of the file that are not named after their link. *due* is link
-    → UUID of what a way back has begun to put back; the record is of the same network before and after that.
+    *links* are those that the change configures. *profiles* are all profiles with their secrets, *active* is link →
+    UUID of its profile. *names* are those that libnmstate gives new profiles of the file that are not named after their
+    link. *due* is link → UUID of what an undo has begun to put back.
     """
 
-    name: str
-    digest: str
     links: tuple[str, ...]
     profiles: tuple[KeptProfile, ...] = ()
     active: dict[str, str] = field(default_factory=dict)
-    intent: str = ""
     names: tuple[str, ...] = ()
-    due: dict[str, str] = field(default_factory=dict, compare=False)
+    due: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +53,7 @@ class WayBack:
         return not (self.give_back or self.delete or self.activate or self.disconnect)
 
 
-def with_others(kept: Kept, now: Inventory, present: Iterable[KeptProfile]) -> Kept:
+def with_others(kept: Network, now: Inventory, present: Iterable[KeptProfile]) -> Network:
     """Return *kept* with the profiles that other programs have made since, and with the links that use them.
 
     libnmstate's checkpoints delete every profile that is newer than they are (DELETE_NEW_CONNECTIONS). So these belong
@@ -71,13 +64,13 @@ def with_others(kept: Kept, now: Inventory, present: Iterable[KeptProfile]) -> K
     others = {
         each.uuid: here[each.uuid]
         for each in now.profiles
-        if each.uuid in here.keys() - before and not each.generated and not _is_ours(each, kept)
+        if each.uuid in here.keys() - before and not each.generated and not is_ours(each, kept)
     }
     uses = {each.link: each.profile.uuid for each in now.devices if each.profile and each.profile.uuid in others}
     return replace(kept, profiles=(*kept.profiles, *others.values()), active=kept.active | uses)
 
 
-def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, rolled_back: bool) -> WayBack:
+def way_back(kept: Network, now: Inventory, present: Iterable[KeptProfile], *, rolled_back: bool) -> WayBack:
     """Return how the profiles of *kept* come back, where *present* are those of *now*.
 
     *rolled_back*: NetworkManager has just done so, and is still activating what the links had before.
@@ -94,7 +87,7 @@ def way_back(kept: Kept, now: Inventory, present: Iterable[KeptProfile], *, roll
     """
     here = {each.uuid: each for each in present}
     since = _since(kept, now)
-    new = [each.uuid for each in since if _is_ours(each, kept)]
+    new = [each.uuid for each in since if is_ours(each, kept)]
     theirs = {each.link for each in since if each.uuid not in new}
     served = {each.link for each in now.profiles if each.uuid not in new}
     links = {device.link for device in now.devices}
@@ -124,7 +117,7 @@ def _is_lost(kept: KeptProfile, present: KeptProfile | None, bare: Collection[st
 
 
 def _in_use_since(
-    kept: Kept, uses: Mapping[str, str], lost: Iterable[KeptProfile], spared: Collection[str]
+    kept: Network, uses: Mapping[str, str], lost: Iterable[KeptProfile], spared: Collection[str]
 ) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return which links that had no active profile use one of *lost*, by link, and which of them are to be idle again.
 
@@ -138,14 +131,14 @@ def _in_use_since(
     return again, tuple(link for link in fit if link not in again)
 
 
-def _since(kept: Kept, now: Inventory) -> list[Profile]:
+def _since(kept: Network, now: Inventory) -> list[Profile]:
     """Return the profiles for links of the change that are new since, but those that NetworkManager made by itself."""
     before = {each.uuid for each in kept.profiles}
     new = [each for each in now.profiles if each.uuid not in before and not each.generated]
     return [each for each in new if (each.link in kept.links if each.link else each.name in kept.names)]
 
 
-def _is_ours(profile: Profile, kept: Kept) -> bool:
+def is_ours(profile: Profile, kept: Network) -> bool:
     """Return whether libnmstate made *profile* for the change: by its name, and by the link that it names, if any."""
     if not profile.link:
         return profile.name in kept.names
@@ -181,28 +174,3 @@ def _connection(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     packed = settings.get("connection")
     values = packed[1] if isinstance(packed, list) else packed
     return values if isinstance(values, dict) else {}
-
-
-def render(kept: Kept) -> bytes:
-    """Return the record as it is stored; it may have secrets, so its file is for root only.
-
-    On one line: a node may have hundreds of profiles, and what is read is bounded.
-    """
-    return json.dumps({"version": VERSION, **asdict(kept)}).encode() + b"\n"
-
-
-def parse(content: bytes) -> Kept:
-    """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
-    found = fields(content, VERSION)
-    try:
-        profiles = tuple(KeptProfile(**kept) for kept in found.pop("profiles"))
-        links, active = tuple(map(str, found.pop("links"))), dict(found.pop("active"))
-        names, due = tuple(map(str, found.pop("names", ()))), dict(found.pop("due", {}))  # older releases wrote none
-        kept = Kept(**found, profiles=profiles, links=links, active=active, names=names, due=due)
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"not a complete record: {error}") from error
-    texts = [kept.name, kept.digest, kept.intent, *active, *active.values(), *due, *due.values()]
-    texts += [text for each in profiles for text in (each.uuid, each.name, each.path)]
-    if not (all(isinstance(text, str) for text in texts) and all(isinstance(one.settings, dict) for one in profiles)):
-        raise ValueError("not a record: a value has another type")
-    return kept

@@ -13,8 +13,8 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from nodenet.core.change import way_back as record
-from nodenet.core.change.way_back import Kept
+from nodenet.core.change import record
+from nodenet.core.change.way_back import Network
 from nodenet.core.node_file.find import NodeFile, is_of_cluster
 from nodenet.core.record_version import fields
 
@@ -74,7 +74,7 @@ class Entry:
     probes: str = ""
     settings: str = ""
     good: bool = False
-    network: Kept | None = None
+    network: Network | None = None
     dns: Any = None
     shown: dict[str, Any] = field(default_factory=dict)
     owned: dict[str, Any] = field(default_factory=dict)
@@ -140,7 +140,7 @@ def render(entry: Entry, most: int) -> bytes:
 
 
 def _rendered(entry: Entry) -> bytes:
-    network = None if entry.network is None else json.loads(record.render(entry.network))
+    network = None if entry.network is None else asdict(entry.network)
     values = {**asdict(replace(entry, network=None)), "network": network}
     del values["number"]  # its file has it
     return json.dumps({"version": VERSION, **values}).encode() + b"\n"
@@ -151,7 +151,7 @@ def parse(content: bytes, number: int) -> Entry:
     found = fields(content, VERSION)
     try:
         network = found.pop("network")
-        kept = None if network is None else record.parse(json.dumps(network).encode())
+        kept = None if network is None else record.network_from(network)
         kind, result = Kind(found.pop("kind")), Result(found.pop("result"))
         entry = Entry(kind=kind, result=result, number=number, network=kept, **found)
         digest = hashlib.sha256(entry.text.encode()).hexdigest()

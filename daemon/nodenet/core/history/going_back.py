@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 
-from nodenet.core.change.way_back import HARDWARE, Kept
+from nodenet.core.change.way_back import HARDWARE, Network
 from nodenet.core.history.entry import Entry
 from nodenet.core.network_manager.profile_backup import KeptProfile
 
 OVS_PORT = "ovs-port"
 
 
-def network_of(good: Entry, newer: Iterable[Entry], bad: Kept, bridges: Collection[str] = ()) -> Kept | None:
+def network_of(good: Entry, newer: Iterable[Entry], bad: Network, bridges: Collection[str] = ()) -> Network | None:
     """Return the network of *good* as a way back leads to it; None where there is none.
 
     *newer* are the entries since. *bad* is the present network, with the links of the file that is given up. *bridges*
@@ -34,24 +34,21 @@ def network_of(good: Entry, newer: Iterable[Entry], bad: Kept, bridges: Collecti
     used = {uuid for link, uuid in then.active.items() if link in links}
     return replace(
         then,
-        name=good.name,
-        digest=good.digest,
         links=tuple(sorted(links)),
         names=tuple(sorted(names)),
         profiles=tuple(each for each in then.profiles if each.uuid in used or _is_for(each, links, names)),
         active={link: uuid for link, uuid in then.active.items() if link in links},
-        intent="",
         due={},
     )
 
 
-def _below_bridges(network: Kept) -> set[str]:
+def _below_bridges(network: Network) -> set[str]:
     """Return the links that are ports of a bridge of Open vSwitch."""
     ports = {each.uuid for each in network.profiles if each.controller_kind == OVS_PORT}
     return {link for link, uuid in network.active.items() if uuid in ports}
 
 
-def missing_nics(network: Kept, present: Collection[str]) -> list[str]:
+def missing_nics(network: Network, present: Collection[str]) -> list[str]:
     """Return the links of *network* that are gone and that NetworkManager cannot make."""
     profiles = {each.uuid: each for each in network.profiles}
     used = ((link, profiles.get(uuid)) for link, uuid in network.active.items() if link not in present)

@@ -15,9 +15,10 @@ from typing import Any
 import structlog
 
 from nodenet.core.apply.moved import ends_a_family, to_prepare
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
-from nodenet.stages.apply.network_before import NetworkBefore
+from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
@@ -27,31 +28,32 @@ PAUSE_SECONDS = 1.0
 
 
 @asynccontextmanager
-async def prepared(before: NetworkBefore, difference: Mapping[str, Any]) -> AsyncIterator[None]:
+async def prepared(changes: Changes, network: Network, name: str, difference: Mapping[str, Any]) -> AsyncIterator[None]:
     """Take the name servers of families that *difference* ends from their profiles. Raises Unavailable.
 
-    *before* has the network from before the apply on the disk. Where the apply fails, that comes back to the last link.
+    *network* is the one from before the apply of the file *name*. Where the apply fails, that comes back to the last
+    link.
     """
     if not ends_a_family(difference):
         yield
         return
+    profiles = changes.edges.profiles
     try:
-        for uuid, changes in to_prepare(difference, await before.profiles.inventory()):
-            await before.profiles.set(uuid, changes)
+        for uuid, lost in to_prepare(difference, await profiles.inventory()):
+            await profiles.set(uuid, lost)
         yield
     except BaseException:
-        await shielded(_undo(before))
+        await shielded(_undo(changes, network, name))
         raise
 
 
-async def _undo(before: NetworkBefore) -> None:
+async def _undo(changes: Changes, network: Network, name: str) -> None:
     """Put the network back, again where a link did not get its address yet."""
     try:
-        kept = before.kept
-        for _ in range(TRIES if kept else 0):
-            if kept is None or await before.is_that_of(kept):
+        for _ in range(TRIES):
+            if await changes.is_that_of(network):
                 return
-            await before.put_back(kept)
+            await changes.make(network, f"the network from before {name}")
             await asyncio.sleep(PAUSE_SECONDS)
     except NodenetError as error:
         log.error(error.cause, message=Message.ROLLBACK_FAILED, stage="nmstate", remedy=error.remedy)

@@ -7,7 +7,6 @@ evidence of a unit. Parsing a file of the largest size takes seconds, so it is d
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePath, PurePosixPath
@@ -101,13 +100,6 @@ class NodeFiles:
             return (self._files.read(path) or b"").decode("ascii", "replace").strip()
         except PublishFailed:
             return ""
-
-    def is_still(self, digest: str, hostname: str | None) -> bool:
-        """Return whether the node file is the one with *digest*. Raises Unavailable."""
-        with suppress(NodeFileInvalid):
-            found = self.find(hostname).found
-            return found is not None and self.read(found, hostname).digest == digest
-        return False
 
     async def wanted(self, file: NodeFile, search: Search) -> Desired:
         """Return what *file* asks for. Raises NodeFileInvalid for what is known to be wrong, LibnmstateMissing."""

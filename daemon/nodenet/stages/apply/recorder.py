@@ -25,7 +25,8 @@ from nodenet.core.settings.model import Settings
 from nodenet.ports import Clock, Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
-from nodenet.stages.apply.network_before import NetworkBefore
+from nodenet.stages.apply.network_before import network_of_file
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 
 log = structlog.get_logger()
 
@@ -52,7 +53,7 @@ ALWAYS = frozenset({Kind.TRIAL, Kind.ROLLBACK, Kind.PRUNE})
 class Recorder:
     """Writes entries."""
 
-    before: NetworkBefore
+    keeper: ProfileKeeper
     history: History
     clock: Clock
     boot_id: str
@@ -60,10 +61,10 @@ class Recorder:
     """The SHA-256 of the settings in force."""
 
     @classmethod
-    def of(cls, edges: StageEdges, settings: Settings, before: NetworkBefore) -> Recorder:
-        """Return the one that looks at the network with *before*."""
+    def of(cls, edges: StageEdges, settings: Settings) -> Recorder:
+        """Return the one that works through *edges*."""
         digest = hashlib.sha256(repr(settings).encode()).hexdigest()
-        return cls(before, History(edges.files), edges.clock, edges.boot_id, digest)
+        return cls(ProfileKeeper(edges.profiles, edges.files), History(edges.files), edges.clock, edges.boot_id, digest)
 
     async def committed(self, file: NodeFile, wish: Desired, story: Story, transaction: Transaction) -> None:
         """Note that *file* is in force, and the network that came of it; nothing where the history has that."""
@@ -71,7 +72,7 @@ class Recorder:
             last = self.history.in_force()
             known = last is not None and last.digest == file.digest and not last.refused_for(story.hostname)
             if last is None or not known or story.kind in ALWAYS:
-                kept = await self.before.look(file, wish, whole=True)
+                kept = await network_of_file(self.keeper, wish, whole=True)
                 made = replace(self._entry(file, story, Result.COMMITTED), network=kept)
                 shown = await shown_now(transaction)
                 owned = owned_after(last.owned if last else {}, named_in(wish.document), story.was, shown)

@@ -27,8 +27,8 @@ class Job:
     retry_refused: bool
     interrupted: bool = False
     """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
-    early: bool = False
-    """Whether NetworkManager is still starting."""
+    unsettled: frozenset[str] = frozenset()
+    """The links of the file that NetworkManager still activates, at its start."""
     prune: bool = False
     """Whether what earlier files have left over is removed."""
     left: tuple[str, ...] = ()

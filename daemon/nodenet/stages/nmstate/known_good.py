@@ -26,7 +26,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_file.find import APPLIED
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus
-from nodenet.ports import Clock, Files
+from nodenet.ports import Clock, Files, Store
 from nodenet.stages.apply.history import History
 from nodenet.stages.apply.records import NEW_FILE, Records
 
@@ -41,11 +41,11 @@ LONGEST_SECONDS = 600.0
 class KnownGood:
     """Keeps the node file that the node works with, and ends the count of boots that were lost with it."""
 
-    def __init__(self, files: Files, clock: Clock, boot_id: str) -> None:
-        """Keep records through *files*."""
+    def __init__(self, files: Files, clock: Clock, boot_id: str, store: Store | None = None) -> None:
+        """Keep records through *files*, or through *store*, which has those that the disk has not taken."""
         self._files = files
         self._history = History(files)
-        self._records = Records(files)
+        self._records = Records(files, store)
         self._clock = clock
         self._boot_id = boot_id
         self._ready_with: tuple[str, bool] | None = None

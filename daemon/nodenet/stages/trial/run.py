@@ -20,7 +20,8 @@ from nodenet.core.apply.intent import Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
-from nodenet.core.change.way_back import Kept
+from nodenet.core.change.record import Change, What
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
 from nodenet.core.history.entry import Entry, Kind
 from nodenet.core.messages import Message
@@ -38,11 +39,12 @@ from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
 from nodenet.stages.apply.moved import prepared
-from nodenet.stages.apply.network_before import NetworkBefore
+from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder, Story, shown_now
 from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
@@ -74,7 +76,7 @@ class Job:
     """The network before, as it is shown."""
     entry: Entry | None = None
     """What is gone back to, and its *network*."""
-    network: Kept | None = None
+    network: Network | None = None
 
     @property
     def aside(self) -> PurePath:
@@ -102,17 +104,15 @@ class Course:
 class TrialRun:
     """Tries node files, one at a time."""
 
-    def __init__(
-        self, edges: StageEdges, settings: Settings, pipeline: Pipeline, before: NetworkBefore, node_files: NodeFiles
-    ) -> None:
+    def __init__(self, edges: StageEdges, settings: Settings, pipeline: Pipeline, node_files: NodeFiles) -> None:
         """Work through *edges* and *pipeline*; confirmed files go where *node_files* are."""
-        self._checkpoint = before.checkpoint
         self._edges = edges
         self._directory = node_files.directory
         self._pipeline = pipeline
-        self._before = before
-        self._recorder = Recorder.of(edges, settings, before)
-        self._to_entry = ToEntry(History(edges.files), before)
+        self._changes = pipeline.changes
+        self._keeper = ProfileKeeper(edges.profiles, edges.files)
+        self._recorder = Recorder.of(edges, settings)
+        self._to_entry = ToEntry(History(edges.files), self._keeper)
         self._probes = Probes.of(edges, settings)
         self._node_files = node_files
 
@@ -128,7 +128,7 @@ class TrialRun:
         replaced = self._edges.files.read(target)
         async with self._edges.nmstate.transaction() as transaction:
             wish = await _judged(file, transaction)
-            network = await self._to_entry.network(entry, file, wish, force=order.force) if entry else None
+            network = await self._to_entry.network(entry, wish, force=order.force) if entry else None
             difference = await self._refuse(file, wish, transaction, network)
             was = await shown_now(transaction)
             self._refuse_changed(file, facts, is_entry=network is not None)
@@ -152,7 +152,7 @@ class TrialRun:
         return find.read(order.name, content)
 
     async def _refuse(
-        self, file: NodeFile, wish: Desired, transaction: Transaction, network: Kept | None
+        self, file: NodeFile, wish: Desired, transaction: Transaction, network: Network | None
     ) -> dict[str, Any]:
         """Return what the file changes, where the trial may begin. Raises NodenetError."""
         if waiting := await self._pipeline.obstacle(file.name, uses_ovs=wish.uses_ovs):
@@ -168,7 +168,7 @@ class TrialRun:
             raise known or _shown(failure, wish) from failure
         if known := refusals.below_bridge(file.name, wish, refusals.touched_links(difference), below):
             raise known
-        if not difference and (network is None or await self._before.is_that_of(network)):
+        if not difference and (network is None or await self._changes.is_that_of(network)):
             raise refusals.nothing_to_try(file.name)
         if known := refusals.not_undone(file.name, difference, state):
             raise known
@@ -192,20 +192,22 @@ class TrialRun:
         before = self._pipeline.record
         await probing.begin()
         if job.network:
-            await self._to_entry.keep(job.file, job.wish, job.network)
+            network = await self._to_entry.before(job.wish, job.network)
         else:
-            await self._before.keep(job.file, job.wish)
+            network = await network_of_file(self._keeper, job.wish)
         in_force = before.in_force if before else job.facts.applied_digest
         brings = before.brings_bridge if before else job.facts.brings_bridge
         record = self._pipeline.intent(job.file.digest, Phase.APPLYING, in_force=in_force, brings_bridge=brings)
         record = replace(record, way_out=probing.way_out)
+        change = Change(What.TRIAL, job.file.name, record, network, str(job.target))
+        digest, bridge = job.file.digest, job.wish.brings_bridge
+        good = self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge)
         course = Course()
         job.administrator.begins()
         try:
             hold = partial(self._hold, job, probing, course)
-            links = job.wish.links.existing | job.wish.links.made
-            async with prepared(self._before, job.difference):
-                await self._pipeline.apply(transaction, job.file.text, record, hold, links=links)
+            async with prepared(self._pipeline.changes, change.before, job.file.name, job.difference):
+                await self._pipeline.apply(transaction, job.file.text, change, good, hold)
         except BaseException as error:
             failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
@@ -222,7 +224,7 @@ class TrialRun:
     async def _hold(self, job: Job, probing: Probing, course: Course) -> None:
         """Return once the trial is confirmed and its file is installed. Raises NodenetError where it is to end."""
         if job.network:
-            await self._before.put_back(job.network)
+            await self._changes.make(job.network, job.order.name)
         await probing.accept()
         if job.order.seconds:
             await self._held(job, course)
@@ -234,7 +236,7 @@ class TrialRun:
 
     async def _held(self, job: Job, course: Course) -> None:
         """Return once the trial is confirmed. Raises NodenetError where it is to end."""
-        await self._checkpoint.extend(int(job.order.seconds) + MARGIN_SECONDS)
+        await self._pipeline.extend(int(job.order.seconds) + MARGIN_SECONDS)
         until = self._pipeline.now() + job.order.seconds
         log.info(
             f"{job.file.name} is on trial for {job.order.seconds:g} s; {job.order.who} started it",
@@ -253,7 +255,7 @@ class TrialRun:
             if decision is Decision.ROLL_BACK:
                 return TrialEnded(ROLLED_BACK)
             with suppress(Unavailable):  # NetworkManager does not answer at present
-                if not await self._checkpoint.is_open():
+                if not await self._pipeline.has_checkpoint():
                     return TrialEnded(LOST, remedy="Look at `journalctl -u NetworkManager`, and try again")
             if decision is Decision.CONFIRM:
                 if self._edges.files.read(job.target) in (job.replaced, job.file.text.encode()):
@@ -264,16 +266,15 @@ class TrialRun:
     async def _back(self, job: Job, probing: Probing, course: Course) -> NodenetError | None:
         """Put back what the pipeline has not, after a trial that was not confirmed; return why that failed, if so.
 
-        The stage nmstate tries again what failed.
+        The loop tries again what failed.
         """
         try:
             self._uninstall(job, course)
             if edited := self._node_files.edited(job.facts):
                 job.administrator.edited(edited)
-            if kept := self._before.kept:
-                await self._before.started()
-                await self._before.restore(kept)
-                self._before.end(kept)
+            if change := self._changes.open:
+                await self._changes.started()
+                await self._changes.undo(change, self._pipeline.now())
             await probing.restored()
         except NodenetError as error:
             return error
@@ -298,14 +299,14 @@ class TrialRun:
 
     async def _keep(self, job: Job, transaction: Transaction) -> None:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
-        digest, bridge = job.file.digest, job.wish.brings_bridge
-        self._before.forget_quietly()
+        digest = job.file.digest
         self._forget_aside(job)
         with suppress(PublishFailed):
-            self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
             if job.is_good:
-                Records(self._edges.files).save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
+                Records(self._edges.files).save(
+                    NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
+                )
             kind = Kind.ROLLBACK if job.entry else Kind.TRIAL
             story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good, was=job.was)
             await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)

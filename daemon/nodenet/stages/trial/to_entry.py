@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
-from nodenet.core.change.way_back import Kept
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.history.entry import Entry
 from nodenet.core.history.going_back import missing_nics, network_of
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.find import NodeFile
 from nodenet.stages.apply.history import History, path_of
-from nodenet.stages.apply.network_before import NetworkBefore
+from nodenet.stages.apply.network_before import network_of_file
+from nodenet.stages.apply.profile_backup import ProfileKeeper
 
 LIST = "Look at `nodenetctl history`"
 
@@ -27,7 +27,7 @@ class ToEntry:
     """Finds what is gone back to."""
 
     history: History
-    before: NetworkBefore
+    keeper: ProfileKeeper
 
     def entry(self, number: int, hostname: str | None) -> Entry:
         """Return the entry *number*. Raises UsageInvalid where there is none to go back to, PublishFailed."""
@@ -44,14 +44,14 @@ class ToEntry:
             raise UsageInvalid(f"entry {number} of the history cannot be used: {why}", remedy=LIST)
         return found
 
-    async def network(self, entry: Entry, file: NodeFile, wish: Desired, *, force: bool) -> Kept:
+    async def network(self, entry: Entry, wish: Desired, *, force: bool) -> Network:
         """Return the network of *entry* as it can come back. Raises NodenetError where it cannot."""
-        present = await self.before.look(file, wish)
+        present = await network_of_file(self.keeper, wish)
         newer = takewhile(lambda each: each.number > entry.number, self.history.all())
         network = network_of(entry, newer, present, (BRIDGE, EXTRA_BRIDGE))
         if network is None:  # refused before
             raise UsageInvalid(f"entry {entry.number} of the history has no network to go back to", remedy=LIST)
-        links = {each.link for each in (await self.before.profiles.inventory(profiles=False)).devices}
+        links = {each.link for each in (await self.keeper.profiles.inventory(profiles=False)).devices}
         if (gone := missing_nics(network, links)) and not force:
             raise UsageInvalid(
                 f"entry {entry.number} of the history has {' and '.join(gone)}, and this host has no such link",
@@ -59,8 +59,8 @@ class ToEntry:
             )
         return network
 
-    async def keep(self, file: NodeFile, wish: Desired, network: Kept) -> None:
-        """Keep the present network, with the links of both. Raises Unavailable, PublishFailed."""
-        now = await self.before.look(file, wish, whole=True)
+    async def before(self, wish: Desired, network: Network) -> Network:
+        """Return the present network, with the links of both. Raises Unavailable, PublishFailed."""
+        now = await network_of_file(self.keeper, wish, whole=True)
         links, names = {*now.links, *network.links}, {*now.names, *network.names}
-        self.before.store(replace(now, links=tuple(sorted(links)), names=tuple(sorted(names))))
+        return replace(now, links=tuple(sorted(links)), names=tuple(sorted(names)))

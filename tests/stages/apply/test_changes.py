@@ -1,11 +1,10 @@
-"""The network from before a trial: what is kept of it, and how it comes back."""
+"""The open change: what is kept of the network before it, and how that network comes back."""
 
 from __future__ import annotations
 
 import asyncio
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from pathlib import PurePath
 from typing import Any
 
 import pytest
@@ -14,6 +13,8 @@ from structlog.testing import capture_logs
 from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.change.record import Change, What
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
@@ -21,19 +22,16 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Links
-from nodenet.core.settings.model import Settings
-from nodenet.stages.apply.network_before import PATIENCE_SECONDS, NetworkBefore
-from nodenet.stages.apply.open_checkpoint import OpenCheckpoint
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
-from nodenet.stages.apply.records import INTENT, TRIAL
+from nodenet.stages.apply.changes import PATIENCE_SECONDS, Changes
+from nodenet.stages.apply.network_before import network_of_file
+from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.records import CHANGE, INTENT
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
 LO = Profile("u-lo", "lo", "loopback", "lo", on_disk=False, generated=True)
 CHANGED = replace(ETH0, settings={"ipv4": {"method": "manual"}})
 NEW = Profile("u-1", "dummy0", "dummy", "dummy0", path="/etc/dummy0")
-FILE = NodeFile("new.yml", "interfaces: []\n", "d" * 64)
 WISH = Desired(empty=False, links=Links(frozenset({"eth0"}), frozenset({"dummy0"})))
 GOOD = Intent("e" * 64, Phase.GOOD, BOOT_ID, 1.0, in_force="e" * 64)
 DURING = Intent("d" * 64, Phase.APPLYING, BOOT_ID, 90.0, in_force="e" * 64, checkpoint="/cp/1", created=95.0)
@@ -44,16 +42,6 @@ def inventory(*profiles: Profile) -> Inventory:
     return Inventory((Device("eth0", "ethernet", profile=profiles[0]),), (*profiles, LO), settled=frozenset({"eth0"}))
 
 
-class Forgetful(FakeFiles):
-    """A disk that takes a record that is too large to be read."""
-
-    def read(self, path: PurePath) -> bytes | None:
-        content = super().read(path)
-        if content and path == TRIAL:
-            raise PublishFailed(f"{path} is larger than 4194304 bytes")
-        return content
-
-
 @dataclass
 class Rig:
     """A node whose last apply was good."""
@@ -61,34 +49,36 @@ class Rig:
     profiles: FakeProfiles = field(default_factory=lambda: FakeProfiles(inventory(ETH0)))
     manager: FakeManager = field(default_factory=FakeManager)
     files: FakeFiles = field(default_factory=lambda: FakeFiles({str(INTENT): intent.render(GOOD)}))
+    what: What = What.TRIAL
 
     def __post_init__(self) -> None:
         edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
-        pipeline = Pipeline(PipelineEdges.of(edges, Settings()), BOOT_ID, 240.0)
-        self.before = NetworkBefore.of(edges, OpenCheckpoint(self.manager, pipeline))
+        self.changes, self.keeper = Changes(edges), ProfileKeeper(self.profiles, self.files)
 
-    async def tried(self) -> None:
-        """Keep the network, and change it as a trial does."""
-        await self.before.keep(FILE, WISH)
-        self.files.content[str(INTENT)] = intent.render(DURING)
+    async def tried(self, wish: Desired = WISH) -> Network:
+        """Open a change; return the network before it."""
+        network = await network_of_file(self.keeper, wish)
+        self.changes.begin(Change(self.what, "new.yml", DURING, network))
+        return network
 
     async def restore(self) -> None:
-        kept = self.before.kept
-        assert kept is not None
-        await self.before.restore(kept)
-        self.before.end(kept)
+        change = self.changes.open
+        assert change is not None
+        await self.changes.undo(change, 100.0)
 
     @property
-    def intent(self) -> Intent:
-        return intent.parse(self.files.content[str(INTENT)])
+    def is_open(self) -> bool:
+        return self.changes.open is not None
+
+    @property
+    def intent(self) -> Intent | None:
+        return self.changes.result(INTENT)
 
 
 async def test_every_profile_is_kept_but_those_that_network_manager_makes_by_itself() -> None:
     rig = Rig()
-    await rig.before.keep(FILE, WISH)
-    kept = rig.before.kept
-    assert kept is not None
-    assert (kept.name, kept.digest, kept.links) == ("new.yml", "d" * 64, ("dummy0", "eth0"))
+    kept = await rig.tried()
+    assert kept.links == ("dummy0", "eth0")
     assert [each.uuid for each in kept.profiles] == ["u-0"]
     assert kept.active == {"eth0": "u-0"}
 
@@ -96,9 +86,7 @@ async def test_every_profile_is_kept_but_those_that_network_manager_makes_by_its
 async def test_the_profile_that_network_manager_made_for_a_link_of_the_file_is_kept_too() -> None:
     """It makes none again once the link has had another one: the node was without network after a power cut."""
     rig = Rig(FakeProfiles(inventory(replace(ETH0, on_disk=False, generated=True))))
-    await rig.tried()
-    assert rig.before.kept is not None
-    assert [each.uuid for each in rig.before.kept.profiles] == ["u-0"]
+    assert [each.uuid for each in (await rig.tried()).profiles] == ["u-0"]
     rig.profiles.found = inventory(replace(ETH0, uuid="u-1"))
     await rig.restore()
     assert [(order[0], getattr(order[1], "uuid", order[1])) for order in rig.profiles.done] == [
@@ -112,9 +100,8 @@ async def test_the_network_comes_back_of_a_nic_that_the_file_identifies_by_its_m
     """The file names no link, so the one that NetworkManager made its profile for may be any; libnmstate's has none."""
     rig = Rig(FakeProfiles(inventory(replace(ETH0, on_disk=False, generated=True))))
     wish = Desired(empty=False, links=Links(frozenset({"uplink"}), profiles=frozenset({"uplink"}), by_key=True))
-    await rig.before.keep(FILE, wish)
-    assert rig.before.kept is not None
-    assert ([each.uuid for each in rig.before.kept.profiles], rig.before.kept.names) == (["u-0"], ("uplink",))
+    kept = await rig.tried(wish)
+    assert ([each.uuid for each in kept.profiles], kept.names) == (["u-0"], ("uplink",))
     rig.profiles.found = inventory(replace(ETH0, uuid="u-1", name="uplink", link=""))
     await rig.restore()
     assert [(order[0], getattr(order[1], "uuid", order[1])) for order in rig.profiles.done] == [
@@ -130,7 +117,7 @@ async def test_the_link_with_the_mac_address_of_the_file_is_one_of_its_links() -
     nics = (Device("eth0", "ethernet", "02:00:00:00:00:09", mac), Device("eth1", "ethernet", mac, "52:54:00:00:00:02"))
     rig = Rig(FakeProfiles(Inventory((*nics, Device("br-ex", "ovs-interface", mac)))))
     links = Links(frozenset({"uplink"}), profiles=frozenset({"uplink"}), by_key=True, macs={"uplink": mac})
-    assert (await rig.before.look(FILE, Desired(empty=False, links=links))).links == ("eth0", "uplink")
+    assert (await rig.tried(Desired(empty=False, links=links))).links == ("eth0", "uplink")
 
 
 async def test_a_checkpoint_that_is_still_there_is_enough() -> None:
@@ -142,7 +129,7 @@ async def test_a_checkpoint_that_is_still_there_is_enough() -> None:
     assert rig.manager.rolled_back == ["/cp/1"]
     assert rig.profiles.done == []
     assert rig.intent == GOOD
-    assert str(TRIAL) not in rig.files.content
+    assert not rig.is_open
 
 
 async def test_profiles_come_back_where_network_manager_has_forgotten_the_checkpoint() -> None:
@@ -157,29 +144,41 @@ async def test_profiles_come_back_where_network_manager_has_forgotten_the_checkp
         ("activate", "u-0"),
     ]
     assert rig.intent == GOOD
-    assert str(TRIAL) not in rig.files.content
+    assert not rig.is_open
 
 
-async def test_profiles_that_came_back_survive_a_power_cut_before_the_trial_is_forgotten() -> None:
+async def test_profiles_that_came_back_survive_a_power_cut_before_the_change_is_closed() -> None:
     """NetworkManager does not sync what it adds or deletes, and no other record has the profiles."""
     rig = Rig()
     await rig.tried()
     rig.profiles.found = inventory(CHANGED, NEW)
     rig.files.bad[str(KEYFILES)] = PublishFailed(f"{KEYFILES} cannot be synced: Input/output error")
-    with pytest.raises(PublishFailed, match="cannot be synced"):
-        await rig.restore()
-    assert (rig.intent, str(TRIAL) in rig.files.content) == (DURING, True)
-    rig.files.bad.clear()
     await rig.restore()
-    assert rig.files.writes[-2:] == [f"sync {KEYFILES}", str(INTENT)]
-    assert str(TRIAL) not in rig.files.content
+    assert (rig.is_open, str(CHANGE) in rig.files.content) == (False, True), "a power cut leads to the undo again"
+    rig.files.bad.clear()
+    assert rig.changes.edges.store.pay() is None
+    assert str(CHANGE) not in rig.files.content
 
 
-async def test_a_node_without_an_apply_has_no_record_of_one_again() -> None:
+async def test_an_undone_apply_of_a_node_file_was_interrupted_and_a_trial_leaves_the_last_result() -> None:
+    rig = Rig(what=What.NODE_FILE)
+    await rig.tried()
+    await rig.restore()
+    assert rig.intent == replace(DURING, phase=Phase.ROLLED_BACK)
     rig = Rig(files=FakeFiles())
     await rig.tried()
     await rig.restore()
-    assert str(INTENT) not in rig.files.content
+    assert rig.intent is None
+
+
+async def test_a_change_that_begins_while_one_is_open_leads_back_to_the_network_before_that() -> None:
+    """The present one is what the interrupted change has left."""
+    rig = Rig()
+    before = await rig.tried()
+    rig.profiles.found = inventory(CHANGED, NEW)
+    await rig.tried()
+    assert rig.changes.open is not None
+    assert rig.changes.open.before == before
 
 
 async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
@@ -196,11 +195,11 @@ async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
         await rig.restore()
     why = "NetworkManager refuses ActivateConnection: u-0 is not available on eth0"
     assert [entry["event"] for entry in logged] == [
-        f"eth0 does not get the profile from before the trial of new.yml: {why}",
+        f"eth0 gets none of the profiles from before the trial of new.yml: {why}",
         "Put the profiles from before the trial of new.yml back",
     ]
     assert rig.intent == GOOD
-    assert str(TRIAL) not in rig.files.content
+    assert not rig.is_open
 
 
 @pytest.mark.parametrize("states", [{"eth0": "activated"}, {"eth0": "disconnected"}, {}], ids=str)
@@ -216,7 +215,7 @@ async def test_a_network_manager_that_hangs_before_the_activation_is_asked_again
     rig.profiles.__dict__["activate"] = hung
     with pytest.raises(Unavailable, match="does not answer"):
         await rig.restore()
-    assert str(TRIAL) in rig.files.content
+    assert rig.is_open
 
 
 async def test_a_network_manager_that_dies_before_the_activation_is_asked_again() -> None:
@@ -231,7 +230,7 @@ async def test_a_network_manager_that_dies_before_the_activation_is_asked_again(
     rig.profiles.__dict__["activate"] = died
     with pytest.raises(Unavailable):
         await rig.restore()
-    assert str(TRIAL) in rig.files.content
+    assert rig.is_open
 
 
 class Exchanged(FakeProfiles):
@@ -258,14 +257,14 @@ async def test_a_profile_that_network_manager_refuses_holds_no_other_one_up(orde
     devices = tuple(Device(each.link, "ethernet", profile=each) for each in profiles)
     rig = Rig(Exchanged(Inventory(devices, tuple(profiles))))
     rig.profiles.__dict__["order"] = order
-    await rig.before.keep(FILE, replace(WISH, links=Links(frozenset({"eth0", "eth1"}))))
+    await rig.tried(replace(WISH, links=Links(frozenset({"eth0", "eth1"}))))
     changed = tuple(replace(each, settings=CHANGED.settings) for each in profiles)
     rig.profiles.found = Inventory(devices, changed, settled=frozenset({"eth0"}))
     with pytest.raises(OrderRefused):
         await rig.restore()
     assert [each[0] for each in rig.profiles.done] == done
     assert rig.profiles.done[-1] == ("activate", "u-eth0", "eth0")
-    assert str(TRIAL) in rig.files.content, "it is asked again"
+    assert rig.is_open, "it is asked again"
     rig.profiles.found = Inventory(devices, tuple(profiles), settled=frozenset({"eth0"}))
     rig.profiles.done.clear()
     with pytest.raises(OrderRefused) if order == "activate" else nullcontext():
@@ -278,7 +277,7 @@ async def test_a_link_that_is_back_is_left_alone_where_network_manager_hangs_on_
     profiles = tuple(replace(ETH0, uuid=f"u-{name}", name=name, link=name) for name in ("eth0", "eth1"))
     devices = tuple(Device(each.link, "ethernet", profile=each) for each in profiles)
     rig = Rig(FakeProfiles(Inventory(devices, profiles)))
-    await rig.before.keep(FILE, replace(WISH, links=Links(frozenset({"eth0", "eth1"}))))
+    await rig.tried(replace(WISH, links=Links(frozenset({"eth0", "eth1"}))))
     changed = tuple(replace(each, settings=CHANGED.settings) for each in profiles)
     rig.profiles.found = Inventory(devices, changed)
     begun: list[str] = []
@@ -301,16 +300,16 @@ async def test_a_link_that_is_gone_stays_owed_while_another_one_is_refused() -> 
     profiles = tuple(replace(ETH0, uuid=f"u-{name}", name=name, link=name) for name in ("eth1", "eth2"))
     devices = tuple(Device(each.link, "ethernet", profile=each) for each in profiles)
     rig = Rig(Exchanged(Inventory(devices, profiles)))
-    await rig.before.keep(FILE, replace(WISH, links=Links(frozenset({"eth1", "eth2"}))))
-    kept = rig.before.kept
-    assert kept is not None
-    rig.before.store(replace(kept, due={"eth2": "u-eth2"}))
+    await rig.tried(replace(WISH, links=Links(frozenset({"eth1", "eth2"}))))
+    change = rig.changes.open
+    assert change is not None
+    rig.changes.save(replace(change, before=replace(change.before, due={"eth2": "u-eth2"})))
     rig.profiles.found = Inventory(devices[:1], (replace(profiles[0], settings=CHANGED.settings), profiles[1]))
     with pytest.raises(OrderRefused):
         await rig.restore()
-    kept = rig.before.kept
-    assert kept is not None
-    assert kept.due == {"eth1": "u-eth1", "eth2": "u-eth2"}
+    change = rig.changes.open
+    assert change is not None
+    assert change.before.due == {"eth1": "u-eth1", "eth2": "u-eth2"}
 
 
 async def test_a_link_that_was_not_in_use_is_disconnected_before_its_profile_comes_back() -> None:
@@ -349,7 +348,7 @@ async def test_a_profile_is_activated_also_where_nodenetd_ended_before_that() ->
     rig.profiles.done.clear()
     await rig.restore()
     assert rig.profiles.done == [("activate", "u-0", "eth0")]
-    assert str(TRIAL) not in rig.files.content
+    assert not rig.is_open
 
 
 async def test_a_full_disk_keeps_no_profile_from_coming_back() -> None:
@@ -358,18 +357,8 @@ async def test_a_full_disk_keeps_no_profile_from_coming_back() -> None:
     await rig.tried()
     rig.profiles.found = inventory(CHANGED)
     rig.files.broken = PublishFailed("No space left on device")
-    kept = rig.before.kept
-    assert kept is not None
-    await rig.before.restore(kept)
+    await rig.restore()
     assert [order[0] for order in rig.profiles.done] == ["give_back", "activate"]
-
-
-async def test_a_network_that_could_not_be_restored_is_not_changed() -> None:
-    """A record that is larger than what is read would leave the trial's profiles after a power cut."""
-    rig = Rig(files=Forgetful({str(INTENT): intent.render(GOOD)}))
-    with pytest.raises(PublishFailed, match="larger than"):
-        await rig.before.keep(FILE, WISH)
-    assert str(TRIAL) not in rig.files.content
 
 
 async def test_what_could_not_be_restored_is_not_forgotten() -> None:
@@ -379,8 +368,7 @@ async def test_what_could_not_be_restored_is_not_forgotten() -> None:
     rig.profiles.broken = Unavailable("NetworkManager refuses Update2")
     with pytest.raises(Unavailable):
         await rig.restore()
-    assert str(TRIAL) in rig.files.content
-    assert rig.intent == DURING
+    assert rig.is_open
 
 
 async def test_the_links_have_their_profiles_again_before_the_record_is_gone() -> None:
@@ -391,14 +379,14 @@ async def test_the_links_have_their_profiles_again_before_the_record_is_gone() -
     asyncio.get_running_loop().call_later(0.5, setattr, rig.profiles, "found", inventory(CHANGED))
     restoring = asyncio.ensure_future(rig.restore())
     await asyncio.sleep(0.25)
-    assert str(TRIAL) in rig.files.content
+    assert rig.is_open
     await restoring
-    assert str(TRIAL) not in rig.files.content
+    assert not rig.is_open
 
 
 async def test_the_start_of_network_manager_is_waited_for() -> None:
     rig = Rig(manager=FakeManager(status=ManagerState.STARTING))
     asyncio.get_running_loop().call_later(0.3, setattr, rig.manager, "status", ManagerState.READY)
     began = asyncio.get_running_loop().time()
-    await rig.before.started()
+    await rig.changes.started()
     assert 0.3 <= asyncio.get_running_loop().time() - began < PATIENCE_SECONDS
