@@ -116,6 +116,7 @@ async def try_nothing(_: TrialOrder) -> None:
 
 ORDERS = Orders(
     reload=nothing,
+    prune=nothing,
     reselect=nothing,
     remove_bridge=nothing,
     run_stage=lambda _: None,

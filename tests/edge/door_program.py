@@ -68,6 +68,7 @@ async def serve() -> None:
     status = BootStatus(new_boot({}, degrade=True), boot_id="b")
     orders = Orders(
         reload=reload,
+        prune=reload,
         reselect=reload,
         remove_bridge=reload,
         run_stage=lambda _: None,

@@ -146,6 +146,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using history' -s h -l help -d 'sho
 complete -c nodenetctl -n '_shtab_nodenetctl_using history' -l json -d 'print a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a reload -d 'read settings and node file again, as `systemctl reload nodenetd`'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l prune -d 'also remove what earlier node files made and this one does not name, as `nodenetctl status` lists it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l wait -d 'return when the reload has ended, with its result'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l quiet -d 'do not print the reason; the journal contains it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a reselect -d 'select the node IPs again; --dry-run only prints what would change'

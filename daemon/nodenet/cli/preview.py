@@ -15,9 +15,13 @@ from nodenet.cli import status
 from nodenet.cli.table import printable
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
+from nodenet.core.history.entry import Result
+from nodenet.core.history.left_over import left_over, lines, named_in
+from nodenet.core.history.shown import network
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find
+from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.ownership import rule
@@ -28,6 +32,7 @@ from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import standing
 from nodenet.edge.nmstate.client import Nmstate
 from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.report import sources
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 
 STDIN = Path("-")
@@ -42,6 +47,8 @@ class Preview:
     changes: tuple[Change, ...]
     means: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
+    """What earlier files made and this one does not name, by the entry of the history."""
 
     def document(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -52,6 +59,7 @@ class Preview:
             "changes": [asdict(change) for change in self.changes],
             "means": list(self.means),
             "notes": list(self.notes),
+            "left_over": list(self.left_over),
         }
 
     def text(self) -> str:
@@ -65,6 +73,7 @@ class Preview:
                 lines += [place, *(f"  {one.key:<{width}}  {one.before or '-'} -> {one.after or '-'}" for one in group)]
         lines += [f"Attention: {each}." for each in self.means]
         lines += [f"Note: {each}." for each in self.notes]
+        lines += [f"Left over from {each}; `nodenetctl reload --prune` removes that." for each in self.left_over]
         return "\n".join(map(printable, lines))
 
 
@@ -150,4 +159,10 @@ async def _compared(file: NodeFile) -> Preview:
     node = Node(tuple(document.get("node_ips", ())), document.get("link"), document.get("bridge"))
     hidden = judged.desired.secrets.hidden_in
     found = tuple(Change(one.place, one.key, one.before, hidden(one.after)) for one in changes(difference, state))
-    return Preview(file, found, meaning(difference, state, node), tuple(sorted(notes)))
+    left = tuple(lines(_left_over(judged.desired, state)))
+    return Preview(file, found, meaning(difference, state, node), tuple(sorted(notes)), left)
+
+
+def _left_over(wish: Desired, state: dict[str, Any]) -> dict[str, Any]:
+    last = next((each for each in sources.history() if each.result is Result.COMMITTED), None)
+    return left_over(last.owned, named_in(wish.document), network(state)) if last else {}

@@ -165,7 +165,8 @@ class Reconciler(LoopOrders):
             self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
         self._in_force.take(judgement, self._status, asked=bool(taken.callers))
-        request = Request(next(self._runs), retry_refused=True)
+        prune, self._requests.prune = self._requests.prune, False
+        request = Request(next(self._runs), retry_refused=True, prune=prune)
         boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
 

@@ -41,9 +41,20 @@ def test_the_links_of_all_files_since_come_back_and_no_other_one() -> None:
     assert only.profiles == (ETH0,)
 
 
-def test_there_is_no_way_back_without_the_profiles_or_below_a_bridge_that_was_made_since() -> None:
+def test_there_is_no_way_back_without_the_profiles() -> None:
     assert network_of(replace(GOOD, network=None), [], BAD) is None
-    bridged = replace(BAD, active={"br-ex": "x"})
-    assert network_of(GOOD_ONE, [], bridged, ("br-ex",)) is None
-    with_bridge = replace(GOOD, network=replace(THEN, active={"br-ex": "x"}))
-    assert network_of(with_bridge, [], bridged, ("br-ex",)) is not None
+
+
+def test_a_bridge_of_nodenetd_and_its_uplink_are_left_alone() -> None:
+    """They may have been made since; their profiles have what the present lease is."""
+    port = profile("p", "eth0")
+    port.settings["connection"][1]["port-type"] = ["variant", "s", ["plain", "ovs-port"]]
+    links = ("br-test", "eth0", "eth1")
+    bridged = Network(links, (port,), {"br-ex": "x", "eth0": "p", "eth1": "b"})
+    found = network_of(GOOD_ONE, [], bridged, ("br-ex", "br-ex1"))
+    assert found is not None
+    assert (found.links, found.active) == (("br-test", "eth1"), {"eth1": "b"})
+    assert found.profiles == (ETH1,)
+    of_file = network_of(GOOD_ONE, [], replace(bridged, links=("br-ex", *links)), ("br-ex", "br-ex1"))
+    assert of_file is not None
+    assert of_file.links == ("br-ex", *links), "a bridge of a file goes with it"

@@ -111,6 +111,7 @@ ORDER = TrialOrder("old.yml", "e" * 64, 0.0, "root")
 
 ORDERS = Orders(
     reload=refuse,
+    prune=refuse,
     reselect=refuse,
     remove_bridge=refuse,
     run_stage=lambda _: None,
@@ -165,6 +166,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
 
     orders = Orders(
         reload=refuse,
+        prune=refuse,
         reselect=refuse,
         remove_bridge=refuse,
         run_stage=lambda _: None,

@@ -223,3 +223,25 @@ def test_nothing_is_left_of_what_the_bad_file_has_added(product_node: NodeFactor
     settle(node)
     assert lasting(node) == before, "a nodenetd that starts again changes nothing"
     nothing_left(node)
+
+
+def test_the_name_servers_of_a_bad_file_go_where_the_good_one_has_none(product_node: NodeFactory, lan: Lan) -> None:
+    """Those of the lease come back: libnmstate may have put the others into NetworkManager's own configuration."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files={node_file("worker-0.yml"): with_mtu(1400), **SETTINGS}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    node.wait_until(GOOD, timeout=30)
+    before = node.run("grep ^nameserver /etc/resolv.conf").stdout
+    node.write("/etc/nodenet/nodenet.toml.d/20-lab.toml", "probe_timeout = 0\ngood_after = 3600\n")
+    node.write(node_file("worker-0.yml"), with_mtu(1400) + "dns-resolver:\n  config:\n    server:\n    - 10.88.0.7\n")
+    node.power_cut()
+    for _ in range(2):
+        node.boot()
+        settle(node)
+        assert "10.88.0.7" in node.run("cat /etc/resolv.conf").stdout
+        node.power_cut()
+    node.boot()
+    assert settle(node)["last_error"]["cause"] == CAUSE
+    node.wait_until(f"test \"$(grep ^nameserver /etc/resolv.conf)\" = '{before.strip()}'", timeout=20)
+    nothing_left(node)

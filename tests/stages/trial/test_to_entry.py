@@ -10,7 +10,7 @@ import pytest
 
 from nodenet.core.apply.intent import Phase, parse
 from nodenet.core.change.way_back import Network
-from nodenet.core.errors import UplinkRefused, UsageInvalid
+from nodenet.core.errors import UsageInvalid
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.network_manager.objects import Inventory
@@ -123,15 +123,6 @@ async def test_a_nic_that_is_gone_is_named_and_the_others_come_back_by_force() -
     forced = rig(entry_=one, force=True)
     await forced.hold()
     assert ("activate", "u", "eth0") in forced.profiles.done
-
-
-async def test_below_a_bridge_that_was_made_since_nothing_comes_back() -> None:
-    node = rig()
-    bridge = Device("br-ex", "ovs-interface", profile=Profile("x", "br-ex-if", "ovs-interface", "br-ex"))
-    node.profiles.found = replace(node.profiles.found, devices=(*node.profiles.found.devices, bridge))
-    with pytest.raises(UplinkRefused, match="from before br-ex was made"):
-        await node.hold()
-    assert (node.nmstate.applied, node.profiles.done) == ([], [])
 
 
 async def test_the_present_network_is_nothing_to_go_back_to() -> None:

@@ -22,6 +22,8 @@ class Facts:
     """SHA-256 of the node file that the network was last made by; differs when a newer file was refused."""
     brings_bridge: bool = False
     """Whether the node file makes br-ex by itself."""
+    left_over: tuple[str, ...] = ()
+    """What earlier node files have made and the present one does not name, by the entry of the history."""
     file_failure: str = ""
     """Why the node file failed in this boot, if it did."""
     selection: Selection | None = None

@@ -38,6 +38,8 @@ class Kind(StrEnum):
     """To the last known good network, after boots that did not stay READY."""
     ROLLBACK = "rollback"
     """To an earlier entry, by order of an administrator."""
+    PRUNE = "prune"
+    """What earlier files had left over was removed."""
 
 
 class Result(StrEnum):
@@ -75,6 +77,8 @@ class Entry:
     network: Network | None = None
     dns: Any = None
     shown: dict[str, Any] = field(default_factory=dict)
+    owned: dict[str, Any] = field(default_factory=dict)
+    """What nodenet has made on the node by then (`left_over`)."""
 
     @property
     def file(self) -> NodeFile:
@@ -132,7 +136,7 @@ def surplus(sizes: Sequence[tuple[int, int]], good: int | None) -> list[int]:
 def render(entry: Entry, most: int) -> bytes:
     """Return the entry as it is stored, in *most* bytes at most where that can be: else without the network."""
     content = _rendered(entry)
-    return content if len(content) <= most else _rendered(replace(entry, network=None, dns=None, shown={}))
+    return content if len(content) <= most else _rendered(replace(entry, network=None, dns=None, shown={}, owned={}))
 
 
 def _rendered(entry: Entry) -> bytes:
@@ -155,7 +159,12 @@ def parse(content: bytes, number: int) -> Entry:
         raise ValueError(f"not a complete entry: {error}") from error
     texts = (entry.name, entry.boot_id, entry.who, entry.cause, entry.probes, entry.settings, entry.hostname or "")
     sound = all(isinstance(text, str) for text in texts) and isinstance(entry.good, bool)
-    if not (sound and isinstance(entry.time, int | float) and isinstance(entry.shown, dict)):
+    if not (
+        sound
+        and isinstance(entry.time, int | float)
+        and isinstance(entry.shown, dict)
+        and isinstance(entry.owned, dict)
+    ):
         raise ValueError("not an entry: a value has another type")
     if entry.digest not in (digest, ""):
         raise ValueError("its text is not the one that its SHA-256 was made of")

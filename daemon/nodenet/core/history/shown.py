@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from ipaddress import ip_network
 from typing import Any
 
 from nodenet.core.errors import NodeFileInvalid
@@ -69,7 +71,7 @@ def file_text(entry: Entry) -> str:
 def network(state: Mapping[str, Any]) -> dict[str, Any]:
     """Return what is kept of libnmstate's *state* to be shown: links, MTU, addresses, routes and name servers."""
     links = [_link(each) for each in state.get("interfaces") or () if isinstance(each, Mapping)]
-    routes = [_route(each) for each in (state.get("routes") or {}).get("config") or ()]
+    routes = [route_text(each) for each in (state.get("routes") or {}).get("config") or ()]
     servers = ((state.get("dns-resolver") or {}).get("running") or {}).get("server") or []
     shown = [one for one in links if one["type"] not in HIDDEN_KINDS or (one["addresses"] and one["type"] == "veth")]
     return {"links": shown, "routes": sorted(routes), "dns": [str(each) for each in servers]}
@@ -86,10 +88,14 @@ def _link(item: Mapping[str, Any]) -> dict[str, Any]:
     return {"name": str(item.get("name")), "type": kind, "state": item.get("state"), "mtu": mtu, "addresses": found}
 
 
-def _route(item: Mapping[str, Any]) -> str:
+def route_text(item: Mapping[str, Any]) -> str:
+    """Return a route in words, the same for each way to write it."""
     via = f" via {item['next-hop-address']}" if item.get("next-hop-address") else ""
-    table = f" table {item['table-id']}" if item.get("table-id") not in (None, 0, 254) else ""
-    return f"{item.get('destination')}{via} on {item.get('next-hop-interface')}{table}"
+    table = f" table {item['table-id']}" if str(item.get("table-id") or 0) not in ("0", "254") else ""
+    destination = str(item.get("destination"))
+    with suppress(ValueError):
+        destination = str(ip_network(destination, strict=False))
+    return f"{destination}{via} on {item.get('next-hop-interface')}{table}"
 
 
 def lines(shown: Mapping[str, Any]) -> Iterator[str]:

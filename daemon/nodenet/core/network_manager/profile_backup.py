@@ -40,6 +40,11 @@ class KeptProfile:
         """``connection.type``."""
         return self._text("type")
 
+    @property
+    def controller_kind(self) -> str:
+        """What the link is a port of, as ``ovs-port`` or ``bond``; "" for no port."""
+        return self._text("port-type") or self._text("slave-type")
+
     def _text(self, key: str) -> str:
         packed = self.settings.get("connection") if isinstance(self.settings, dict) else None
         values = packed[1] if isinstance(packed, list) else packed

@@ -276,6 +276,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "route_tables": lambda value: _list(value, _route_table, 'a list of tables, such as ["main", 100]'),
     "hint": _text,
     "hint_required": _flag,
+    "prune": _flag,
     "dhcpv6_hostname": _flag,
     "metrics_dir": lambda value: _path(value) if value else _text(value),
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),

@@ -112,6 +112,8 @@ class Settings:
     """Seconds of READY after which a node file is the last known good one, and a boot with it is no lost one."""
     quarantine_after: int = 2
     """Lost boots in a row with a new node file after which the last known good one is used; 0: never."""
+    prune: bool = False
+    """Whether each apply removes what earlier node files made and the present one does not name."""
     deny_links: tuple[str, ...] = ()
     """Globs of link names, beside the built-in ones."""
     ovn_masquerade_subnets: tuple[IPv4Network | IPv6Network, ...] = ()

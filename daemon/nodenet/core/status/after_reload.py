@@ -50,6 +50,9 @@ def aftermath(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None)
         lines.append(f"There is no node file any more. The configuration of {digest} is still active: {UNDO}")
         if before is not None and before["node_file"]:
             code = DEGRADED
+    if left := after.get("left_over"):
+        lines += [f"Left over from {each}" for each in left]
+        lines.append("`nodenetctl reload --prune` removes that")
     return Aftermath(tuple(lines), code)
 
 

@@ -54,6 +54,7 @@ MANAGER = Interface(
         "Explain": ("s", "s"),
         "History": ("", "s"),
         "Reload": ("", ""),
+        "Prune": ("", ""),
         "Reselect": ("", ""),
         "RemoveBridge": ("", ""),
         "Try": ("ssus", ""),
@@ -72,7 +73,7 @@ MANAGER = Interface(
     },
     mutators=frozenset(
         {
-            *("Reload", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RollBackTo"),
+            *("Reload", "Prune", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RollBackTo"),
             *("RunStage", "Inhibit"),
         }
     ),

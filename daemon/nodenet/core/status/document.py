@@ -112,6 +112,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "node_ips_missing": status.drift is not None,
         "link": selection.link if selection else None,
         "notes": [*(selection.notes if selection else ()), *status.uplink_notes],
+        "left_over": list(facts.left_over),
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "trial": described(status.trial),

@@ -36,6 +36,7 @@ def lines(document: Document, now: float, *, kubelet_runs: bool = False) -> Iter
     yield from (f"  note        {note}" for note in document.get("notes", ()))
     yield f"  bridge      {_bridge(document)}"
     yield f"  node file   {_node_file(document)}"
+    yield from (f"  left over   from {each}" for each in document.get("left_over") or ())
     yield from _trial(document, now)
     yield from _problems(document)
     yield from _under_way(document, now)

@@ -28,6 +28,8 @@ class Orders:
     """What callers may ask for; each may raise NodenetError."""
 
     reload: Callable[[], Awaitable[None]]
+    prune: Callable[[], Awaitable[None]]
+    """Reloads, and removes what earlier node files have left over."""
     reselect: Callable[[], Awaitable[None]]
     remove_bridge: Callable[[], Awaitable[None]]
     run_stage: Callable[[StageName], None]
@@ -95,13 +97,16 @@ class Service(BusObjects):
 
     async def obey(self, member: str, arguments: list[str]) -> int | None:
         """Do what an order asks for; return the descriptor of an inhibitor. Raises NodenetError."""
+        orders = self._orders
+        bare = {
+            "Reload": orders.reload,
+            "Prune": orders.prune,
+            "Reselect": orders.reselect,
+            "RemoveBridge": orders.remove_bridge,
+        }
         match member, arguments:
-            case "Reload", []:
-                await self._orders.reload()
-            case "Reselect", []:
-                await self._orders.reselect()
-            case "RemoveBridge", []:
-                await self._orders.remove_bridge()
+            case name, [] if name in bare:
+                await bare[name]()
             case "Try", [name, digest, seconds, who]:
                 await self._orders.try_file(order(name, digest, seconds, who))
             case "ConfirmTrial", [digest]:

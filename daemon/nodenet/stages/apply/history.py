@@ -15,6 +15,7 @@ import structlog
 from nodenet.core.errors import NodeFileInvalid, PublishFailed, Unavailable
 from nodenet.core.history import entry as entries
 from nodenet.core.history.entry import Entry, Result
+from nodenet.core.history.left_over import numbered
 from nodenet.core.messages import Message
 from nodenet.ports import Files
 from nodenet.stages.apply.records import PRIVATE, STATE
@@ -99,7 +100,8 @@ class History:
         newest = self.newest()
         if newest and entries.says_the_same(entry, newest):
             return newest
-        entry = replace(entry, number=max(self.numbers(), default=0) + 1)
+        number = max(self.numbers(), default=0) + 1
+        entry = replace(entry, number=number, owned=numbered(entry.owned, number))
         self._write(entry)
         self._bound()
         return entry

@@ -7,13 +7,15 @@ what it is, and the journal says what the history lacks.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import structlog
 
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.history.entry import PREFIX, Entry, Kind, Result
+from nodenet.core.history.left_over import left_over, named_in, owned_after
 from nodenet.core.history.shown import network
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import NmstateFailure
@@ -39,6 +41,12 @@ class Story:
     probes: str = ""
     cause: str = ""
     good: bool = False
+    was: Mapping[str, Any] = field(default_factory=dict)
+    """The network before it, as it is shown; nothing where it was not looked at."""
+
+
+ALWAYS = frozenset({Kind.TRIAL, Kind.ROLLBACK, Kind.PRUNE})
+"""Changes that get an entry also where the file is in force already."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,14 +71,26 @@ class Recorder:
         try:
             last = self.history.in_force()
             known = last is not None and last.digest == file.digest and not last.refused_for(story.hostname)
-            if last is None or not known or story.kind in (Kind.TRIAL, Kind.ROLLBACK):
+            if last is None or not known or story.kind in ALWAYS:
                 kept = await network_of_file(self.keeper, wish, whole=True)
                 made = replace(self._entry(file, story, Result.COMMITTED), network=kept)
-                self.history.add(replace(made, shown=await _shown(transaction)))
+                shown = await shown_now(transaction)
+                owned = owned_after(last.owned if last else {}, named_in(wish.document), story.was, shown)
+                self.history.add(replace(made, shown=shown, owned=owned))
             elif story.good and not last.good:
                 self.history.mark_good(last)
         except (Unavailable, PublishFailed) as error:
             _say(file, error)
+
+    async def left_over(self, wish: Desired, hostname: str | None, transaction: Transaction) -> dict[str, Any]:
+        """Return what earlier files have made and *wish* does not name; nothing where the history cannot be read."""
+        try:
+            last = self.history.in_force()
+        except PublishFailed:
+            return {}
+        if last is None or last.refused_for(hostname) or not any(last.owned.values()):
+            return {}
+        return left_over(last.owned, named_in(wish.document), await shown_now(transaction))
 
     def refused(self, file: NodeFile, story: Story) -> None:
         """Note that *file* was refused; the network is not another one."""
@@ -97,7 +117,8 @@ class Recorder:
         )
 
 
-async def _shown(transaction: Transaction) -> dict[str, Any]:
+async def shown_now(transaction: Transaction) -> dict[str, Any]:
+    """Return the present network as it is shown, nothing where libnmstate does not say."""
     try:
         return network(await transaction.show())
     except NmstateFailure:

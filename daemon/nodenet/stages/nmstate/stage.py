@@ -40,16 +40,18 @@ from nodenet.core.trial.trial import not_applied
 from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changed import log_changed
+from nodenet.stages.apply.moved import prepared
 from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.profile_backup import ProfileKeeper
-from nodenet.stages.apply.recorder import Recorder
+from nodenet.stages.apply.recorder import Recorder, shown_now
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
+from nodenet.stages.nmstate.leftovers import Wanted, left_behind
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
@@ -81,8 +83,10 @@ class NmstateStage:
         recorder: Recorder,
         taken: Taken,
         directory: PurePath,
+        *,
+        prunes: bool = False,
     ) -> None:
-        """Look for node files in *directory*."""
+        """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over."""
         self._node_files = NodeFiles(edges.files, edges.nmstate, directory)
         self._nmstate = edges.nmstate
         self._keeper = ProfileKeeper(edges.profiles, edges.files)
@@ -93,6 +97,7 @@ class NmstateStage:
         self._missing = missing
         self._going_back = going_back
         self._recorder = recorder
+        self._prunes = prunes
         self._taken = taken
         self._directory = directory
         self._in_force = InForce(edges.store, pipeline, directory)
@@ -105,7 +110,7 @@ class NmstateStage:
         try:
             if request.as_read and (edited := self._node_files.edited(facts)):
                 return Skipped(not_applied(edited), facts)
-            facts = replace(facts, node_file=None, digest=None, unused=None)
+            facts = replace(facts, node_file=None, digest=None, unused=None, left_over=())
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -133,7 +138,8 @@ class NmstateStage:
                 return replace(waiting, facts=self._in_force.before(facts))
             wish = await self._node_files.wanted(file, found)
         cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
-        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
+        prune = request.prune or self._prunes
+        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short, prune=prune)
         return beside(await self._settled(job), problem)
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
@@ -203,8 +209,11 @@ class NmstateStage:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
         if job.unsettled and left and self._in_force.knows(file):
             return self._until_settled(job)  # what it gave a link may be on its way still
+        old = await self._recorder.left_over(job.wish, job.facts.hostname, transaction)
+        job, removed = left_behind(job, old)
+        matches = not (left or removed)
         retry = job.retry_refused or self._taken.waits(file.digest)
-        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=retry)
+        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
@@ -226,14 +235,15 @@ class NmstateStage:
             case _ if waiting := await self._missing.before(job):
                 return replace(waiting, facts=self._in_force.before(job.facts))
             case _:
-                done = await self._apply(job, transaction, probing)
+                done = await self._apply(job, transaction, probing, Wanted.of(file.text, left, removed))
         if record and record.digest == file.digest and not job.retry_refused:
             log_changed(record, boot_id, file.name, left, "nmstate")
         return done
 
-    async def _apply(self, job: Job, transaction: Transaction, probing: Probing) -> Done:
+    async def _apply(self, job: Job, transaction: Transaction, probing: Probing, wanted: Wanted) -> Done:
         before = self._in_force.before(job.facts)
         await probing.begin()
+        was = await shown_now(transaction)
         record = self._pipeline.intent(
             job.file.digest, Phase.APPLYING, in_force=before.applied_digest, brings_bridge=before.brings_bridge
         )
@@ -241,13 +251,14 @@ class NmstateStage:
         network = await network_of_file(self._keeper, job.wish)
         change = Change(What.NODE_FILE, job.file.name, record, network)
         try:
-            seconds = await self._pipeline.apply(transaction, job.file.text, change, self._good(job), probing.accept)
+            async with prepared(self._pipeline.changes, network, job.file.name, wanted.difference):
+                seconds = await self._pipeline.apply(transaction, wanted.text, change, self._good(job), probing.accept)
         except ProbeFailed:
             await probing.restored()
             raise
         probing.ended()
         self._in_force_now(job)
-        story = job.story(probes=probing.answering)
+        story = job.story(probes=probing.answering, was=was, pruned=wanted.prunes)
         await self._recorder.committed(job.file, job.wish, story, transaction)
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
         return Done(detail, job.applied, Message.NETWORK_APPLIED)

@@ -29,4 +29,4 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     going_back = GoingBack(edges, pipeline)
     recorder = Recorder.of(edges, settings)
     parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, taken)
-    return NmstateStage(edges, *parts, directory)
+    return NmstateStage(edges, *parts, directory, prunes=settings.prune)

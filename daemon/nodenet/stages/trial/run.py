@@ -6,10 +6,12 @@ read → judge → refuse → keep the network → the apply pipeline with its p
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath, PurePosixPath
+from typing import Any
 
 import structlog
 
@@ -36,13 +38,14 @@ from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
+from nodenet.stages.apply.moved import prepared
 from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.profile_backup import ProfileKeeper
-from nodenet.stages.apply.recorder import Recorder, Story
+from nodenet.stages.apply.recorder import Recorder, Story, shown_now
 from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
 from nodenet.stages.trial.to_entry import ToEntry
@@ -68,6 +71,9 @@ class Job:
     target: PurePath
     replaced: bytes | None
     administrator: Administrator
+    difference: Mapping[str, Any]
+    was: Mapping[str, Any]
+    """The network before, as it is shown."""
     entry: Entry | None = None
     """What is gone back to, and its *network*."""
     network: Network | None = None
@@ -123,9 +129,10 @@ class TrialRun:
         async with self._edges.nmstate.transaction() as transaction:
             wish = await _judged(file, transaction)
             network = await self._to_entry.network(entry, wish, force=order.force) if entry else None
-            await self._refuse(file, wish, transaction, network)
+            difference = await self._refuse(file, wish, transaction, network)
+            was = await shown_now(transaction)
             self._refuse_changed(file, facts, is_entry=network is not None)
-            job = Job(order, file, wish, facts, target, replaced, administrator, entry, network)
+            job = Job(order, file, wish, facts, target, replaced, administrator, difference, was, entry, network)
             try:
                 async with probing_around(self._probes, file, wish, proven=False) as probing:
                     await self._try(job, transaction, probing)
@@ -144,8 +151,10 @@ class TrialRun:
             self._edges.files.remove(path)
         return find.read(order.name, content)
 
-    async def _refuse(self, file: NodeFile, wish: Desired, transaction: Transaction, network: Network | None) -> None:
-        """Return where the trial may begin. Raises NodenetError."""
+    async def _refuse(
+        self, file: NodeFile, wish: Desired, transaction: Transaction, network: Network | None
+    ) -> dict[str, Any]:
+        """Return what the file changes, where the trial may begin. Raises NodenetError."""
         if waiting := await self._pipeline.obstacle(file.name, uses_ovs=wish.uses_ovs):
             raise Busy(waiting.reason, remedy="Try again when this is over")
         state = await transaction.show()
@@ -163,6 +172,7 @@ class TrialRun:
             raise refusals.nothing_to_try(file.name)
         if known := refusals.not_undone(file.name, difference, state):
             raise known
+        return difference
 
     def _refuse_changed(self, file: NodeFile, facts: Facts, *, is_entry: bool) -> None:
         """Return where the stage nmstate, which runs after every trial, finds the file that is in force now.
@@ -196,7 +206,8 @@ class TrialRun:
         job.administrator.begins()
         try:
             hold = partial(self._hold, job, probing, course)
-            await self._pipeline.apply(transaction, job.file.text, change, good, hold)
+            async with prepared(self._pipeline.changes, change.before, job.file.name, job.difference):
+                await self._pipeline.apply(transaction, job.file.text, change, good, hold)
         except BaseException as error:
             failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
@@ -297,7 +308,7 @@ class TrialRun:
                     NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
                 )
             kind = Kind.ROLLBACK if job.entry else Kind.TRIAL
-            story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good)
+            story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good, was=job.was)
             await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
         log.info(
             f"Entry {job.entry.number} of the history is in force again; its file is installed as {job.target}"

@@ -11,11 +11,10 @@ from itertools import takewhile
 
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.change.way_back import Network
-from nodenet.core.errors import UplinkRefused, UsageInvalid
+from nodenet.core.errors import UsageInvalid
 from nodenet.core.history.entry import Entry
 from nodenet.core.history.going_back import missing_nics, network_of
 from nodenet.core.node_file.content import Desired
-from nodenet.core.trial.refusals import REMOVE_FIRST
 from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.profile_backup import ProfileKeeper
@@ -50,9 +49,8 @@ class ToEntry:
         present = await network_of_file(self.keeper, wish)
         newer = takewhile(lambda each: each.number > entry.number, self.history.all())
         network = network_of(entry, newer, present, (BRIDGE, EXTRA_BRIDGE))
-        if network is None:
-            cause = f"the network of entry {entry.number} is from before br-ex was made, and its uplink is below it now"
-            raise UplinkRefused(cause, remedy=REMOVE_FIRST)
+        if network is None:  # refused before
+            raise UsageInvalid(f"entry {entry.number} of the history has no network to go back to", remedy=LIST)
         links = {each.link for each in (await self.keeper.profiles.inventory(profiles=False)).devices}
         if (gone := missing_nics(network, links)) and not force:
             raise UsageInvalid(
