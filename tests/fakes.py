@@ -582,11 +582,14 @@ class FakeHost:
 
     named: str = "worker-0"
     taken: list[str] = field(default_factory=list)
+    refuses: str | None = None
 
     def name(self) -> str:
         return self.named
 
     async def take(self, name: str) -> str | None:
+        if self.refuses:
+            return self.refuses
         self.taken.append(name)
         self.named = name
         return None

@@ -32,7 +32,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot_report": (),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
-    "status": ("boot", "metrics", "trial"),
+    "status": ("boot", "metrics", "node_ip", "trial"),
     "hosted_services": ("boot", "kernel", "metrics", "node_file", "open_vswitch", "settings", "status"),
     "hosted_cluster": ("hosted_services", "metrics"),
     "persistent_ips": ("metrics", "status"),

@@ -121,6 +121,24 @@ class Rig:
         return bool(self.watch.shown) and bool(self.watch.last["ready"])
 
 
+async def test_what_is_away_for_a_moment_after_a_reload_is_not_called_missing() -> None:
+    """A file was rolled back: NetworkManager activates the link again. What the stage waited for is said at once."""
+    lost = Problem(Message.NODE_IP_DRIFT, "192.0.2.5 is gone", "bring it back")
+    done = Done("done", Facts(), Message.STARTED)
+    plays: list[tuple[list[Outcome], Problem | None]] = [
+        ([done, done], None),
+        ([done, Waiting("192.0.2.5", seconds=0.01), done], lost),
+    ]
+    for outcomes, drift in plays:
+        rig = Rig()
+        rig[StageName.NODEIP].play = list(outcomes)
+        async with rig.running():
+            await rig.until(lambda rig=rig: rig.ready)  # type: ignore[misc]
+            rig.drift = lost
+            await rig.reconciler.reload()
+            assert rig.reconciler.status.drift == drift
+
+
 async def test_the_stages_run_in_their_order_and_then_the_node_is_ready() -> None:
     """READY comes once, at the end."""
     rig = Rig()
@@ -586,6 +604,8 @@ async def test_nothing_is_called_missing_while_a_change_is_open_or_being_undone(
         await rig.until(lambda: rig.last_stage(StageName.NODEIP)["status"] == "done")
         with contextlib.suppress(NodenetError):  # it was answered with what it waits for
             await reload
+        assert not rig.watch.shown[-1].drift, "the link may be activating again"
+        await rig.until(lambda: bool(rig.watch.shown[-1].drift))
         causes = [problem["cause"] for problem in rig.watch.last["problems"]]
         assert causes == ["the gateway does not answer", "192.0.2.5 is gone"], "the cause, then what is lost"
 

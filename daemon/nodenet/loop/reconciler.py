@@ -95,11 +95,12 @@ class Reconciler(LoopOrders):
         self._show(inhibitors=inhibitors)
         self.wake(Topic.INHIBITOR)
 
-    def report_uplink(self, problem: Problem | None) -> None:
+    def report_uplink(self, problem: Problem | None, notes: tuple[str, ...] = ()) -> None:
         """Take what the watch of the uplink found into status and journal; None: nothing is known to be wrong."""
-        if problem or place_of(self._status.facts):  # without a place nothing is watched, and nothing is back
+        is_news = problem != self._status.uplink
+        if is_news and (problem or place_of(self._status.facts)):  # without a place nothing is watched, nothing is back
             journal.uplink(problem)
-        self._show(uplink=problem)
+        self._show(uplink=problem, uplink_notes=notes)
 
     def report_records(self, problem: Problem | None) -> None:
         """Take why the disk does not take records into status and journal; None: it does."""
@@ -296,7 +297,8 @@ class Reconciler(LoopOrders):
             journal.outcome(boot[name], outcome, before.logged)
         self._show(boot=boot, facts=facts, refused=refused)
         if name is StageName.NODEIP and self._status.ready and boot[name].over:
-            self._see_losses(sure=True)
+            # The stage has waited for what is lost. What goes in the moment after a rollback is on its way back.
+            self._see_losses(sure=boot[name].waited > 0)
 
     async def _get_ready(self) -> None:
         """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""

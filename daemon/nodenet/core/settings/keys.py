@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeVar
 
 from nodenet.core.settings.hosted import ClusterDnsTrust, Enabled, HostedMode, RoleSetting
@@ -206,6 +207,15 @@ def _probe_target(value: object) -> ProbeTarget:
     return ProbeTarget(_address(parts[2] or parts[3]), int(parts[4] or _HTTPS_PORT), path)
 
 
+def _subnet(value: object) -> IPv4Network | IPv6Network:
+    """Return a subnet, written with its prefix length and no bits of a host."""
+    text = _text(value)
+    if "/" in text:
+        with contextlib.suppress(ValueError):
+            return ip_network(text)
+    raise Refused(f"{shown(value)} is no subnet: expected one such as fd70::/112")
+
+
 def _route_table(value: object) -> str:
     """Return a table as iproute2 prints it: by name for the kernel's own, else by number."""
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 1 << 32:
@@ -262,6 +272,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "good_after": partial(_whole, 1, 86400, "a whole number of seconds"),
     "quarantine_after": partial(_whole, 0, 100, "a number of boots"),
     "deny_links": lambda value: _list(value, _link_glob, 'a list of globs, such as ["docker*"]'),
+    "ovn_masquerade_subnets": lambda value: _list(value, _subnet, 'a list of subnets, such as ["fd70::/112"]'),
     "route_tables": lambda value: _list(value, _route_table, 'a list of tables, such as ["main", 100]'),
     "hint": _text,
     "hint_required": _flag,

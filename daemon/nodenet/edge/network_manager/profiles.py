@@ -83,7 +83,7 @@ class Profiles:
         Leases are counted from the first look on.
         """
         objects, found = await self._objects(), {}
-        for device in inventory(objects, {}).devices:
+        for device in reversed(inventory(objects, {}).devices):  # of those with one name, the last is the link
             path = path_of_link(objects, device.link) if device.link in links else None
             if path is None or device.link in found:
                 continue

@@ -298,7 +298,7 @@ class ConfigureOvsStage:
         selection = facts.selection
         if selection and selection.link in record.uplinks.values():
             bridges = {link: name for name, link in record.uplinks.items()}
-            selection = replace(selection, link=bridges[str(selection.link)])
+            selection = selection.moved(bridges)
         detail = ", ".join(f"{uplink.bridge} over {uplink.link} ({uplink.reason})" for uplink in plan.uplinks)
         detail += CARRIES if record.finish else ""
         known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
@@ -334,5 +334,5 @@ def _plain(facts: Facts, uplinks: Mapping[str, str | None]) -> Facts:
     """Return *facts* without the bridges of *uplinks*: bridge → the link that has its addresses now."""
     selection = facts.selection
     if selection and selection.link in uplinks:
-        selection = replace(selection, link=uplinks[str(selection.link)])
+        selection = selection.moved(uplinks)
     return replace(facts, bridge=None, uplink=None, selection=selection)
