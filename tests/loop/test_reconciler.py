@@ -121,24 +121,6 @@ class Rig:
         return bool(self.watch.shown) and bool(self.watch.last["ready"])
 
 
-async def test_what_is_away_for_a_moment_after_a_reload_is_not_called_missing() -> None:
-    """A file was rolled back: NetworkManager activates the link again. What the stage waited for is said at once."""
-    lost = Problem(Message.NODE_IP_DRIFT, "192.0.2.5 is gone", "bring it back")
-    done = Done("done", Facts(), Message.STARTED)
-    plays: list[tuple[list[Outcome], Problem | None]] = [
-        ([done, done], None),
-        ([done, Waiting("192.0.2.5", seconds=0.01), done], lost),
-    ]
-    for outcomes, drift in plays:
-        rig = Rig()
-        rig[StageName.NODEIP].play = list(outcomes)
-        async with rig.running():
-            await rig.until(lambda rig=rig: rig.ready)  # type: ignore[misc]
-            rig.drift = lost
-            await rig.reconciler.reload()
-            assert rig.reconciler.status.drift == drift
-
-
 async def test_the_stages_run_in_their_order_and_then_the_node_is_ready() -> None:
     """READY comes once, at the end."""
     rig = Rig()

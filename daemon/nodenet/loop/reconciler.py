@@ -297,8 +297,7 @@ class Reconciler(LoopOrders):
             journal.outcome(boot[name], outcome, before.logged)
         self._show(boot=boot, facts=facts, refused=refused)
         if name is StageName.NODEIP and self._status.ready and boot[name].over:
-            # The stage has waited for what is lost. What goes in the moment after a rollback is on its way back.
-            self._see_losses(sure=boot[name].waited > 0)
+            self._see_losses(sure=True)
 
     async def _get_ready(self) -> None:
         """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""
