@@ -190,3 +190,19 @@ def test_the_uplink_keeps_its_port_number(product_node: NodeFactory, lan: Lan, k
     node.reboot()
     settle(node, timeout=120)
     assert node.run(OFPORT).stdout == number
+
+
+def test_what_is_on_br_ex_comes_back_with_it(product_node: NodeFactory, lan: Lan) -> None:
+    """`bridge remove` takes br-ex away on purpose; `bridge make` works with OVN's bridges there, and brings it back."""
+    node = booted("static", product_node, lan)
+    before = seen(node)
+    node.run("nodenetctl bridge remove", timeout=120)
+    node.run("nodenetctl bridge make", timeout=120)
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "br-ex"), document["problems"]
+    of_ovn = ("cookie=", "patch-", "eth0", '"eth0"')  # of the row and its flows, which are gone with the bridge
+    assert [line for line in before if line not in seen(node) and not line.startswith(of_ovn)] == []
+    assert node.run(f"grep -l -e 169.254 -e 172.30 -e fd69 -e 10.128 {KEYFILES}/*", check=False).stdout == ""
+    with nothing_happens(node):
+        node.run("systemctl restart nodenetd", timeout=60)
+    assert causes(node) == []
