@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
@@ -55,7 +56,7 @@ from nodenet.stages.apply.history import path_of
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import ProbeEdges, Probes
 from nodenet.stages.apply.recorder import Recorder
-from nodenet.stages.apply.records import INTENT, NEW_FILE
+from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.going_back import GoingBack
@@ -156,7 +157,7 @@ async def test_a_good_apply_reads_each_record_once(capsys: pytest.CaptureFixture
     rig = Rig(files=Counting({FILE: TEXT}))
     assert isinstance(await rig.attempt(), Done)
     with capsys.disabled():
-        print(f"records read per good apply: {dict(reads)}")
+        sys.stdout.write(f"records read per good apply: {dict(reads)}\n")
     assert max(reads.values()) <= 3
     reads.clear()
     await rig.attempt()
