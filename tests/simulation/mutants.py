@@ -12,15 +12,19 @@ from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
 
-from nodenet.core.apply.intent import Intent
+from nodenet.core.apply.intent import Intent, is_end_of
 from nodenet.core.boot.outcome import Again, Done, Failed, Problem
 from nodenet.core.boot.pace import Pace
 from nodenet.core.boot.stages import Boot
 from nodenet.core.br_ex import plan as bridge_plan
 from nodenet.core.br_ex.lease import StaticLease
+from nodenet.core.change import way_back
+from nodenet.core.change.record import Change
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.leases import LeaseMark
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip import drift, last_published
 from nodenet.core.node_ip.last_published import LastPublished
@@ -31,12 +35,10 @@ from nodenet.loop.guard import Guard
 from nodenet.loop.reload import InForce
 from nodenet.loop.uplink import UplinkWatch
 from nodenet.stages.apply import changes, pipeline, probes
-from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probing import Probing
 from nodenet.stages.br_ex import verify
 from nodenet.stages.br_ex.later_looks import CAUSES
 from nodenet.stages.br_ex.recover_first import RecoverFirst
-from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
@@ -71,20 +73,12 @@ def put_back(mutant: Mutant) -> Iterator[None]:
             setattr(owner, name, value)
 
 
-async def _rolled_back_and_not_settled(self: Any, change: Any, course: Any, failure: Any) -> None:
-    if getattr(failure, "kind", None) not in pipeline.UNTOUCHED:
-        await self._rolled_back(change, course, failure)
+def _any_profile(profile: Profile, kept: Network) -> bool:
+    return profile.link in kept.links
 
 
-async def _everything_replaced(self: Any, record: Any, old_names: Any = ()) -> list[Any]:
-    links = {*record.uplinks, *record.uplinks.values(), *old_names}
-    for profile in (await self._profiles.inventory()).profiles:
-        if profile.uuid not in record.present and profile.link in links:
-            await self._profiles.delete(profile.uuid)
-    for link, kept in record.originals.items():
-        await self._keeper.give_back(kept)
-        await self._profiles.activate(kept.uuid, link)
-    return []
+def _closed_by_any_end(change: Change, result: Intent | None) -> bool:
+    return result is not None and is_end_of(result, change.apply)
 
 
 def _ours_by_phase(_checkpoint: object, record: Intent, boot_id: str, _began: float) -> bool:
@@ -237,11 +231,7 @@ def _shown_lease(_before: LeaseMark | None, now: LeaseMark, *_: object) -> bool:
 
 
 MUTANTS = (
-    Mutant(
-        "R1",
-        "a rollback does not settle the intent, and profiles of others are replaced",
-        ((Pipeline, "_back", _rolled_back_and_not_settled), (BridgeRepairer, "give_back", _everything_replaced)),
-    ),
+    Mutant("R1", "an undo replaces the profiles of others", ((way_back, "is_ours", _any_profile),)),
     Mutant(
         "R2",
         "every checkpoint counts as ours while an apply is open",
@@ -295,6 +285,7 @@ MUTANTS = (
     Mutant("R32", "any host name will do", ((HostnameStage, "_unknown", _any_name),)),
     Mutant("L1", "a node file is kept whatever the probes say", ((Probing, "accept", _accepted),)),
     Mutant("L2", "the last known good file is never used", ((Quarantine, "_last_good", _no_last_good),)),
+    Mutant("L3", "every end of an apply closes its change", ((changes, "is_closed", _closed_by_any_end),)),
     Mutant(
         "L4", "a record says that profiles are there, or gone, before the disk does", ((Store, "pay", _not_synced),)
     ),

@@ -23,7 +23,6 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.settings.model import Datapath
 
-OVN = "OVNKubernetes"
 DESCRIPTION = """Show which link is the uplink of br-ex (and br-ex1) and why, the condition of a bridge that exists,
 what nodenetd would apply as an NMState document, and what that would change. Nothing is changed."""
 EPILOG = """exit codes: 0 there is a plan, 64 wrong option, 65 the uplink is refused or the file is invalid, 69 a
@@ -46,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return the exit code."""
-    facts, datapath, network_type = _facts(arguments)
+    facts, datapath = _facts(arguments)
     if arguments.facts:
         print(json.dumps(bridge_facts_json.document(facts), indent=1))
         return 0
@@ -57,25 +56,30 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.json:
         print(json.dumps(explanation(made, found) | {"difference": difference}, indent=1))
     else:
-        print("\n".join((*_not_made(network_type), *_lines(made, found, difference))))
+        unused = None if arguments.snapshot is not None else _why_not_made()
+        print("\n".join([*([f"# {printable(unused)}."] if unused else []), *_lines(made, found, difference)]))
     return 0
 
 
-def _not_made(network_type: str | None) -> Iterator[str]:
-    """Yield why this node gets no br-ex, if it gets none; the type is None for facts of another host."""
-    if network_type not in (None, OVN):
-        why = f'is "{network_type}"' if network_type else "is not set"
-        yield f'# network_type {why}: no br-ex on this node. With network_type = "{OVN}" it would be as follows.'
+def _why_not_made() -> str | None:
+    """Return why nodenetd makes no br-ex on this node, None where it does. Raises SettingsInvalid."""
+    from nodenet.core.settings.parse import parse  # noqa: PLC0415 - a saved node needs no settings
+    from nodenet.edge.files.settings import read  # noqa: PLC0415
+
+    name = parse(read()).settings.network_type
+    if name == "OVNKubernetes":
+        return None
+    return f"{f'network_type is {name}' if name else 'network_type is not set'}: nodenetd makes no br-ex on this node"
 
 
-def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath, str | None]:
+def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:
     if arguments.snapshot is not None:
         facts = saved.read(arguments.snapshot, bridge_facts_json.MOST_BYTES, bridge_facts_json.parse)
-        return facts, Datapath(arguments.datapath or Datapath.SYSTEM), None
+        return facts, Datapath(arguments.datapath or Datapath.SYSTEM)
     from nodenet.cli import facts_here  # noqa: PLC0415 - a saved node needs neither bus nor kernel
 
-    facts, settings = facts_here.read()
-    return facts, Datapath(arguments.datapath or settings.bridge_datapath), settings.network_type
+    facts, datapath = facts_here.read()
+    return facts, Datapath(arguments.datapath or datapath)
 
 
 def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What does br-ex depend on at this host: the facts, and the settings?
+"""What does br-ex depend on at this host: the facts, and the datapath of the settings?
 
 Reads NetworkManager, libnmstate, Open vSwitch and the kernel as the daemon does; the daemon itself is not needed.
 """
@@ -17,7 +17,7 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
 from nodenet.core.node_ip.select import Selection, select_bindable
 from nodenet.core.settings import parse as settings_parser
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import Datapath, Settings
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink, standing
@@ -30,8 +30,8 @@ from nodenet.stages.br_ex.gather import Gatherer
 REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
 
 
-def read() -> tuple[BridgeFacts, Settings]:
-    """Return the present facts and settings. Raises Unavailable naming what is silent, NotAllowed, SettingsInvalid."""
+def read() -> tuple[BridgeFacts, Datapath]:
+    """Return the present facts. Raises Unavailable naming the silent service, NotAllowed, SettingsInvalid."""
     settings = settings_parser.parse(settings_files.read()).settings
     try:
         vips = (*settings.api_vips, *settings.ingress_vips)
@@ -45,7 +45,7 @@ def read() -> tuple[BridgeFacts, Settings]:
         if isinstance(error.__cause__, PermissionError):
             raise NotAllowed(error.cause) from error
         raise
-    return facts, settings
+    return facts, settings.bridge_datapath
 
 
 async def _gathered(selection: Selection, vips: tuple[IPAddress, ...]) -> BridgeFacts:

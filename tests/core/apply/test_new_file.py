@@ -51,3 +51,11 @@ def test_what_is_no_record_is_refused(content: bytes) -> None:
     """A text in the place of the boots would be one lost boot for each of its characters."""
     with pytest.raises(ValueError):  # noqa: PT011  (the words are json's)
         parse(content)
+
+
+def test_a_restart_in_a_boot_that_stayed_ready_is_no_other_boot() -> None:
+    """It writes nothing; the next boot counts until it is READY, too."""
+    stayed = reached_ready(begun(None, "d", "boot1"), "boot1", applied=True)
+    assert begun(stayed, "d", "boot1") is stayed
+    assert reached_ready(stayed, "boot1", applied=True) is stayed
+    assert begun(stayed, "d", "boot2").boots == ("boot2",)

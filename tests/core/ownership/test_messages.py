@@ -57,5 +57,5 @@ def test_a_deprecated_address_stays_deprecated() -> None:
 def test_the_answer_says_what_was_refused() -> None:
     assert refusal(struct.pack("=IHHIIi", 20, 2, 0, 1, 0, -17)) == 17
     assert refusal(struct.pack("=IHHIIi", 20, 2, 0, 1, 0, 0)) == 0
-    with pytest.raises(ValueError, match="the kernel's answer to an order is none"):
+    with pytest.raises(OSError, match="the kernel's answer to an order is none"):
         refusal(b"")

@@ -41,16 +41,3 @@ def test_a_late_lease_does_not_move_br_ex(product_node: NodeFactory, lab: Lab, l
     lan.start_dhcp(DHCP_ONLY)
     node.wait_until("ip -4 -o address show dev br-ex | grep -q 10.88", timeout=90)
     assert "eth0" in node.run("ovs-vsctl list-ports br-ex").stdout.split()
-
-
-def test_a_node_without_ovn_kubernetes_is_told_that_it_gets_no_bridge(product_node: NodeFactory, lan: Lan) -> None:
-    """The plan is shown below that line all the same."""
-    lan.start_dhcp(DHCP_ONLY)
-    node = product_node(flavour=Flavour.OPENSHIFT)
-    node.boot()
-    settle(node)
-    first, *rest = node.run("nodenetctl explain br-ex").stdout.splitlines()
-    assert first == (
-        '# network_type is not set: no br-ex on this node. With network_type = "OVNKubernetes" it would be as follows.'
-    )
-    assert rest[0].startswith("# br-ex goes over eth0")

@@ -51,11 +51,12 @@ class Rig:
 
     def __post_init__(self) -> None:
         self.profiles = FakeProfiles(on_eth0(PORT), on_give_back=lambda _: self._is_back())
-        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles, clock=self.clock)
-        self.changes, self.undo = Changes(edges), Undo(edges)
+        parts = {"files": self.files, "manager": self.manager, "profiles": self.profiles, "clock": self.clock}
         before = Network(("br-ex", "eth0"), (KEPT,), self.active)
         installs = OWN if self.what is What.TRIAL else ""
-        self.changes.begin(Change(self.what, "worker-0.yml", self.apply, before, installs))
+        Changes(stage_edges(**parts)).begin(Change(self.what, "worker-0.yml", self.apply, before, installs))
+        edges = stage_edges(**parts)  # of the next process
+        self.changes, self.undo = Changes(edges), Undo(edges)
 
     def _is_back(self) -> None:
         self.profiles.found = on_eth0(ETH0)

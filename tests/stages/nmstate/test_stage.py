@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+from collections import Counter
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
-from pathlib import PurePosixPath
+from pathlib import PurePath, PurePosixPath
 
 import pytest
 from structlog.testing import capture_logs
@@ -27,14 +28,14 @@ from fakes import (
     FakeTargets,
     stage_edges,
 )
-from nodenet.core.apply import intent, new_file
+from nodenet.core.apply import new_file
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.apply.unsettled import GRACE_SECONDS, SETTLE_SECONDS
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.change.record import Change, What, render
+from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
 from nodenet.core.history import entry
@@ -120,10 +121,9 @@ class Rig:
     def remember(self, record: Intent) -> None:
         """Let *record* be the result of the last apply, or the change that it left open."""
         if record.phase is Phase.APPLYING:
-            change = Change(What.NODE_FILE, "worker-0.yml", record, Network(("eth0",)))
-            self.files.content[str(CHANGE)] = render(change)
+            self.changes.save(Change(What.NODE_FILE, "worker-0.yml", record, Network(("eth0",))))
         else:
-            self.files.content[str(INTENT)] = intent.render(record)
+            self.changes.save_result(INTENT, record)
 
 
 async def test_a_new_file_is_applied_committed_and_recorded() -> None:
@@ -142,6 +142,24 @@ async def test_a_new_file_is_applied_committed_and_recorded() -> None:
     assert again.facts.applied_digest == again.facts.digest
     assert rig.files.writes == []
     assert len(rig.nmstate.applied) == 1
+
+
+async def test_a_good_apply_reads_each_record_once() -> None:
+    """And looks at what it replaces, or at what must be readable later. Before there was one store: 25 times."""
+
+    class Counting(FakeFiles):
+        def read(self, path: PurePath) -> bytes | None:
+            if path.is_relative_to("/var/lib/nodenet"):
+                reads[str(path)] += 1
+            return super().read(path)
+
+    reads: Counter[str] = Counter()
+    rig = Rig(files=Counting({FILE: TEXT}))
+    assert isinstance(await rig.attempt(), Done)
+    assert max(reads.values()) <= 3
+    reads.clear()
+    await rig.attempt()
+    assert not reads.keys() & {str(CHANGE), str(INTENT)}
 
 
 async def test_the_intent_is_on_the_disk_before_the_network_is_touched() -> None:

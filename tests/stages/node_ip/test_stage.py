@@ -434,7 +434,7 @@ async def test_a_second_family_that_nothing_names_has_a_moment_in_the_first_boot
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
     assert outcome.reason == "no answer from an IPv6 router on eth0 yet"
-    rig.clock.now += ANSWER_SECONDS + 0.1
+    rig.clock.now += ANSWER_SECONDS[Family.IPV6] + 0.1
     await rig.published()
     rig.reboot()
     await rig.published()

@@ -26,8 +26,7 @@ QUESTIONS = {
 _NEW = {Kind.ADDRESS: 20, Kind.NEIGHBOUR: 28, Kind.ROUTE: 24}
 _REQUEST, _ACKNOWLEDGE, _EXCLUSIVE, _CREATE = 0x1, 0x4, 0x200, 0x400
 _HEADER = struct.Struct("=IHHII")
-_NUMBER, _CODE = struct.Struct("=I"), struct.Struct("=i")
-_ERROR = 2
+_NUMBER = struct.Struct("=I")
 _LINK_AT = 4
 """Where struct ifaddrmsg and struct ndmsg have the number of the link."""
 _ADDRESS_BODY, _LIFETIMES, _FLAGS, _DEPRECATED = 8, 6, 8, 0x20
@@ -94,7 +93,7 @@ def _places(body: bytearray, offset: int) -> dict[int, int]:
 
 
 def refusal(answer: bytes) -> int:
-    """Return the number of the error (errno(3)) in the *answer*, 0 for success. Raises ValueError where it is none."""
+    """Return the number of the error (errno(3)) in the kernel's *answer*, 0 for success. Raises OSError for another."""
     if len(answer) < _HEADER.size + _CODE.size or _HEADER.unpack_from(answer)[1] != _ERROR:
-        raise ValueError("the kernel's answer to an order is none")
+        raise OSError(74, "the kernel's answer to an order is none")
     return -int(_CODE.unpack_from(answer, _HEADER.size)[0])

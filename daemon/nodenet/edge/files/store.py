@@ -43,12 +43,17 @@ class Store:
         """Write to *disk*; *keyfiles* are synced before a record says how a change has ended."""
         self._disk = disk
         self._keyfiles = keyfiles
+        self._known: dict[PurePosixPath, bytes | None] = {}
+        """What each record is: read once, since no other program writes one."""
         self._owed: dict[PurePosixPath, bytes | None] = {}
 
     def read(self, path: PurePosixPath) -> bytes | None:
         """Return the record, None where there is none. Raises PublishFailed."""
-        if path in self._owed:
-            return self._owed[path]
+        if path not in self._known:
+            self._known[path] = self._read(path)
+        return self._known[path]
+
+    def _read(self, path: PurePosixPath) -> bytes | None:
         content = self._disk.read(path)
         try:
             copy = json.loads(self._disk.read(_copy(path)) or b"{}")
@@ -63,6 +68,7 @@ class Store:
         """Write a record that must survive a power cut before the network is touched. Raises PublishFailed."""
         self._disk.write(path, content, PRIVATE)
         self._owed.pop(path, None)
+        self._known[path] = content
         try:
             self._disk.read(path)  # a record that is too large to be read again is no way back
         except PublishFailed:
@@ -74,7 +80,7 @@ class Store:
         with suppress(PublishFailed):
             if self.read(path) == content:
                 return
-        self._owed[path] = content
+        self._owed[path] = self._known[path] = content
         with suppress(PublishFailed):
             copy = None if content is None else base64.b64encode(content).decode()
             named = {"instead_of": _digest(self._disk.read(path)), "content": copy}

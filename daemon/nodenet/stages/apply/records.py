@@ -54,6 +54,8 @@ class Records:
         except ValueError as error:
             with suppress(PublishFailed):  # on a disk that is full it is the next boot that sets it aside
                 self._set_aside(path, content, error)
+            if self._store:
+                self._store.save(path, None)
             return None
 
     def _set_aside(self, path: PurePosixPath, content: bytes, error: Exception) -> None:
