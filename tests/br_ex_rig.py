@@ -75,6 +75,7 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
     kernel: FakeKernel = field(default_factory=FakeKernel)
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
+    settled: frozenset[str] = frozenset()
     boot_id: str = BOOT_ID
     vips: tuple[IPAddress, ...] = ()
 
@@ -117,7 +118,7 @@ class Rig:
                 "br-ex", "ovs-interface", profile=Profile("u-br-ex", "br-ex-if", "ovs-interface"), lease4=lease
             )
             devices = (*devices, Device("br-ex", "ovs-bridge"), bridge)
-        self.profiles.found = Inventory(devices, self.known, ovs=True)
+        self.profiles.found = Inventory(devices, self.known, ovs=True, settled=self.settled)
 
     def rename_uplink(self) -> None:
         """Let the NIC below br-ex be called ens7, before NetworkManager is ready."""

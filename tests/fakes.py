@@ -28,7 +28,7 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.ownership.things import NO_OTHERS, Others, Thing, missing
 from nodenet.core.probes.questions import Answer
 from nodenet.core.resolver.view import ManagerDns
@@ -292,6 +292,11 @@ class FakeOvsdb:
 
     async def mark_bridge(self, name: str, key: str, value: str) -> None:
         self.marked.append((name, key, value))
+
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        self.held = tuple(
+            replace(each, ports=(*each.ports, port)) if each.name == bridge else each for each in self.held
+        )
 
     async def request_ofport(self, interface: str, number: int) -> None:
         self.requested[interface] = number
@@ -577,11 +582,14 @@ class FakeHost:
 
     named: str = "worker-0"
     taken: list[str] = field(default_factory=list)
+    refuses: str | None = None
 
     def name(self) -> str:
         return self.named
 
     async def take(self, name: str) -> str | None:
+        if self.refuses:
+            return self.refuses
         self.taken.append(name)
         self.named = name
         return None

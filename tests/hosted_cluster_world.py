@@ -291,7 +291,13 @@ class Node:
         lines = [line.split() for line in self.files.texts[HOSTS].splitlines()]
         self.dns = tuple(ip_address(line[0]) for line in lines if OPTIONS.api_int_name in line)
 
-    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+    async def addresses(
+        self,
+        server: IPAddress,
+        name: str,
+        family: Family,
+        port: int | None = None,  # noqa: ARG002  (DNS's own)
+    ) -> frozenset[IPAddress]:
         """Fit ``ports.vips.NameLookup``."""
         assert (server, name) == (self.address, OPTIONS.api_int_name)
         return frozenset(one for one in self.dns if family_of(one) is family)

@@ -32,6 +32,7 @@ from nodenet.edge.files.store import Store
 from nodenet.edge.hosted_services.companion import on_switch
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
+from nodenet.edge.hosted_services.name_lookup import NameLookup
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
 from nodenet.edge.hosted_services.rivals import Rivals
@@ -159,6 +160,7 @@ class Assembly:
             api_int=ApiIntFile(),
             stacks=OtherStacks(),
             sockets=Sockets(),
+            names=NameLookup(),
             ovsdb=self.ovsdb,
         )
         return NodeDns(edges, settings)

@@ -231,7 +231,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
         lambda: reconciler.status,
     )
     manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
-    uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
+    uplink = UplinkWatch(machine.uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
     store = StoreWatch(machine.edges.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
     figures: Metrics[BootStatus] = Metrics(machine.metrics_file, program, lambda each: metrics.lines(document(each)))
     own = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good)

@@ -135,9 +135,12 @@ class FakeTable:
         self.there = there
         self.text = "redirect to :9445"
         self.removed = 0
+        self.broken: Unavailable | None = None
 
     async def put(self, rules: str) -> None:
         assert rules.startswith("table inet nodenet_")
+        if self.broken:
+            raise self.broken
         self.there, self.text = True, rules
 
     async def remove(self) -> None:

@@ -15,7 +15,17 @@ from nodenet.core.hosted_services.model import Purpose, Service
 from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.hosted_services.stance import BALANCER_WEIGHT, OUT
 from nodenet.core.messages import Message
-from nodenet.hosted.checks import ALIVE, HUNG, HUNG_CHECKS, HUNG_REMEDY, SERVER_SECONDS, HealthChecks
+from nodenet.hosted.checks import (
+    ALIVE,
+    API_SERVER,
+    DISBELIEF,
+    DISBELIEF_SECONDS,
+    HUNG,
+    HUNG_CHECKS,
+    HUNG_REMEDY,
+    SERVER_SECONDS,
+    HealthChecks,
+)
 from nodenet.hosted.state import State
 
 UP = Verdict(healthy=True, good=3)
@@ -203,3 +213,24 @@ async def test_an_external_load_balancer_with_an_expired_certificate_is_named() 
     await asyncio.sleep(5)
     task.cancel()
     assert made.report().problems == (OF_THIS_NODE.replace("API server of this node", "API at api-int"),)
+
+
+async def disbelieved(made: State, seconds: float) -> set[str]:
+    """Return the failures while haproxy answers 503, that is without a server, for some seconds."""
+    made.running[Service.HAPROXY] = True
+    made.verdicts[API_SERVER] = UP
+    checks = FakeChecks()
+    checks.result = Result(Answer.DEAD, 503)
+    task = asyncio.create_task(HealthChecks(made, checks, FakeProcesses(), lambda: None).watch_balancer())
+    await asyncio.sleep(seconds)
+    task.cancel()
+    return set(made.failures)
+
+
+async def test_a_haproxy_that_alone_believes_no_server_is_a_problem_after_a_minute() -> None:
+    """After a rotation of the CA every status said "ok", and the whole load was on one API server."""
+    assert await disbelieved(state(), DISBELIEF_SECONDS - 5) == set()
+    made = state()
+    assert await disbelieved(made, DISBELIEF_SECONDS + 5) == {DISBELIEF}
+    assert made.verdicts[Service.REDIRECT].healthy, "it serves all the same"
+    assert not made.verdicts[Service.HAPROXY].healthy

@@ -14,7 +14,7 @@ from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
 from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
-from nodenet.core.hosted_services.paths import HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
+from nodenet.core.hosted_services.paths import GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.reconcile import (
@@ -55,7 +55,7 @@ async def test_the_first_look_writes_and_starts_and_the_second_does_nothing() ->
     bench = Bench(state())
     assert await bench.look() == [("start", KEEPALIVED), ("start", HAPROXY)]
     own = {TEXTS[service] for service in (Service.KEEPALIVED, Service.HAPROXY, Service.REDIRECT)}
-    assert set(bench.files.texts) == {*own, RELEASE, HOSTS, SERVER_STATES}
+    assert set(bench.files.texts) == {*own, RELEASE, GUARD, HOSTS, SERVER_STATES}
     assert await bench.look() == []
 
 
@@ -438,3 +438,23 @@ async def test_reloads_come_with_pauses_when_peers_go_on_changing_and_the_last_o
     await asyncio.sleep(RELOAD_SECONDS)
     assert await bench.look() == [("reload", KEEPALIVED), ("reload", HAPROXY)]
     assert await bench.look() == []
+
+
+async def test_keepalived_is_guarded_for_as_long_as_it_is_wanted() -> None:
+    bench = Bench(state())
+    bench.guard.broken = Unavailable("nft does not start")
+    await bench.look()
+    assert any("Any host can send VRRP" in text for text in bench.state.failures.values()), "and keepalived starts"
+    bench.guard.broken = None
+    await bench.look()
+    assert "192.0.2.11" in bench.guard.text
+    bench.guard.there = False  # a restart of nftables.service
+    await asyncio.sleep(TABLE_SECONDS)
+    await bench.look()
+    assert bench.guard.there
+    assert bench.files.texts[GUARD] == bench.guard.text, "systemd takes it up with keepalived"
+    bench.others.found = Others({"keepalived.yaml"})
+    bench.guard.there = False  # systemd has removed it with keepalived
+    await asyncio.sleep(TABLE_SECONDS)
+    await bench.look()
+    assert not bench.guard.there, "the former stack is guarded by no rule of nodenet's"

@@ -8,6 +8,8 @@ from nodenet.loop.losses import LossWatch
 LOST = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.5 is missing", "Bring it back")
 AWAY = Problem(Message.MANAGER_AWAY, "NetworkManager has not run since noon", "Start it")
 
+OLD = Problem(Message.NODE_IP_NOT_IN_USE, "kubelet runs with 192.0.2.9", "Restart it")
+
 
 def test_a_loss_is_shown_when_it_has_lasted() -> None:
     clock = FakeClock()
@@ -41,10 +43,10 @@ def test_a_moment_without_it_begins_the_time_again() -> None:
 
 
 def test_what_is_sure_is_shown_at_once_and_so_is_the_end() -> None:
-    """A restart of NetworkManager is sure of nothing: it takes seconds."""
+    """A rollback activates links when every stage is over, and a restart of NetworkManager takes seconds."""
     watch = LossWatch(FakeClock(), patience=10.0)
-    assert watch.seen(lambda: (AWAY, LOST), (), sure=True) == (LOST,)
-    assert watch.seen(lambda: (), (LOST,)) == ()
+    assert watch.seen(lambda: (AWAY, LOST, OLD), (), sure=True) == (OLD,)
+    assert watch.seen(lambda: (), (OLD,)) == ()
 
 
 def test_another_cause_takes_the_place_of_the_one_before_when_it_has_lasted() -> None:

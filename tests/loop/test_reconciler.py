@@ -586,6 +586,8 @@ async def test_nothing_is_called_missing_while_a_change_is_open_or_being_undone(
         await rig.until(lambda: rig.last_stage(StageName.NODEIP)["status"] == "done")
         with contextlib.suppress(NodenetError):  # it was answered with what it waits for
             await reload
+        assert not rig.watch.shown[-1].drift, "the link may be activating again"
+        await rig.until(lambda: bool(rig.watch.shown[-1].drift))
         causes = [problem["cause"] for problem in rig.watch.last["problems"]]
         assert causes == ["the gateway does not answer", "192.0.2.5 is gone"], "the cause, then what is lost"
 

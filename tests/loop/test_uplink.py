@@ -130,13 +130,19 @@ class Rig:
     name_servers: FakeNameServers = field(default_factory=FakeNameServers)
     rivals: FakeRivals = field(default_factory=FakeRivals)
     reports: list[Problem | None] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     ended: list[str] = field(default_factory=list)
     """Errors that ended a run of the watch."""
 
     def __post_init__(self) -> None:
         clock, servers = LoopClock(), self.name_servers
         edges = UplinkEdges(self.links, self.neighbours, self.kernel, self.ovsdb, clock, servers, self.rivals)
-        self.watch = UplinkWatch(edges, self.reports.append)
+        self.watch = UplinkWatch(edges, self.take)
+
+    def take(self, problem: Problem | None, notes: tuple[str, ...]) -> None:
+        if problem != (self.reports[-1] if self.reports else None):
+            self.reports.append(problem)
+        self.notes = notes
 
     async def supervised(self) -> None:
         """Run the watch, again two seconds after each error, as the daemon does."""
@@ -769,3 +775,21 @@ def test_one_stray_packet_and_a_router_that_answers_for_every_host_are_no_rivals
         await asyncio.sleep(3 * PROBE_SECONDS)
 
     assert run(story).reports == []
+
+
+def test_a_bond_that_loses_a_leg_is_noted_within_a_minute_and_is_no_problem() -> None:
+    noted: list[tuple[str, ...]] = []
+
+    async def story(rig: Rig) -> None:
+        whole = rig.kernel.now
+        eth0 = Link(2, "eth0", kind="bond")
+        ports = (Link(5, "eth1", master="eth0"), Link(6, "eth2", master="eth0", carrier=False))
+        rig.kernel.now = replace(whole, links=(eth0, *ports))
+        await asyncio.sleep(PROBE_SECONDS + 1)
+        noted.append(rig.notes)
+        rig.kernel.now = whole
+        await asyncio.sleep(PROBE_SECONDS + 1)
+        noted.append(rig.notes)
+
+    assert run(story).reports == []
+    assert noted == [("eth0 runs on 1 of 2 ports: eth2 has no carrier",), ()]

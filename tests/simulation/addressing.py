@@ -58,7 +58,7 @@ class Device:
     assumed: bool = False
     """Whether its lease is that of an earlier process."""
     applied: int = 0
-    """How often the active profile was applied again."""
+    """How often the active profile was applied again with other IPv4 settings."""
     given: int = 0
     """How many leases a server has given it."""
     given_up: bool = False
@@ -125,10 +125,17 @@ class Addressing:
             self._manager.later(ROUTER_SECONDS, lambda: self._solicit(device, turn))
         self._manager.touch()
 
-    def reapply(self, device: Device, profile: Profile) -> None:
-        """Apply the active profile again: its lease is given up and asked for anew, and its address stays for 15 s."""
-        device.applied += 1
+    def reapply(self, device: Device, profile: Profile, before: Profile) -> None:
+        """Apply the active profile again, which was *before*.
+
+        With other IPv4 settings its lease is given up and asked for again, and its address stays for 15 s.
+        """
+        if profile.setting("ipv4", "method", "disabled") != "auto":
+            device.lease = device.gateway = None
         self.configure(device, profile)
+        if before.settings.get("ipv4") == profile.settings.get("ipv4"):
+            return
+        device.applied += 1
         if device.lease is None:
             return
         device.given_up = True

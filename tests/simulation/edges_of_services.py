@@ -10,7 +10,7 @@ from nodenet.core.hosted_services.running import Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.probes.questions import Answer
 from nodenet.core.resolver.servers import Texts
 from nodenet.core.settings.model import ProbeTarget
@@ -43,6 +43,9 @@ class Ovsdb(Edge):
     async def bridges(self) -> tuple[OvsBridge, ...]:
         await self._ask("ovsdb.bridges")
         return self.world.ovs.seen(frozenset(self.world.kernel.links))
+
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        raise NotImplementedError(f"no program has patch ports here, as {port} on {bridge}")
 
     async def request_ofport(self, interface: str, number: int) -> None:
         raise NotImplementedError(f"no port has a number here, as {number} of {interface}")

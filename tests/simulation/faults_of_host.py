@@ -112,12 +112,14 @@ def descriptors_gone(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG
 @kind
 def bus_down(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     run.world.bus_up = False
+    run.world.rules.bus_events += 1
     return run.bus_back
 
 
 @kind
 def bus_stalled(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     run.world.bus_stalled = True
+    run.world.rules.bus_events += 1
     return run.bus_back
 
 

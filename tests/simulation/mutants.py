@@ -104,9 +104,8 @@ async def _addressed(self: Any, expect: Any) -> None:
         raise NmstateFailure(FailureKind.VERIFICATION, f"{address} did not appear on {bridge}")
 
 
-def _at_once(self: Any, problem: Problem, facts: Any, _topics: object) -> Failed:
-    self._failures += 1
-    return Failed(problem, facts, Again(CAUSES, 5.0))
+def _at_once(_self: object, facts: Any, failure: NmstateFailure) -> Failed:
+    return Failed(Problem(Message.BRIDGE_FAILED, failure.cause, failure.remedy), facts, Again(CAUSES, 5.0))
 
 
 def _fresh(_self: object, _now: float, *, failed: bool | None) -> Pace:  # noqa: ARG001
@@ -248,7 +247,7 @@ MUTANTS = (
     Mutant(
         "R7",
         "a failed br-ex is tried again at once, on its own events",
-        ((ConfigureOvsStage, "_retried", _at_once), (Pace, "after", _fresh)),
+        ((ConfigureOvsStage, "_rolled_back", _at_once), (Pace, "after", _fresh)),
     ),
     Mutant("R8", "tries are not counted", ((tries, "may_try_again", _for_ever),)),
     Mutant(

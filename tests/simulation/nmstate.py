@@ -104,6 +104,8 @@ class Nmstate:
         self._is_file = text.encode() in self._world.disk.node_files
         if self._is_file:
             self._world.rules.committed = False
+        else:
+            self._world.rules.bridge_tried()
         try:
             return await self._apply(document_of(text), rollback_timeout, deadline, made)
         finally:
@@ -178,6 +180,8 @@ class Nmstate:
         self._world.rules.committed = self._world.rules.committed or self._is_file
         if self._is_file:
             self._world.rules.leases_are_held()
+        else:
+            self._world.rules.bridge_failed_at = None
 
     def _need_manager(self) -> None:
         manager = self._world.manager

@@ -102,10 +102,11 @@ def _write_nic(world: World, item: Document, document: Document, bridge: str | N
     if bridge:
         profile = _profile(world, kind, name, name, {"ipv4": {}, "ipv6": {}}, port_of=name)
     else:
+        before = manager.memory.profiles.get(device.profile or "")
         world.rules.written_profile(name)
         profile = _profile(world, kind, name, name, _ip_of(item, document))
-        if device.profile == profile.uuid and device.state == 100:
-            manager.ip.reapply(device, profile)
+        if before and before.uuid == profile.uuid and device.state == 100:
+            manager.ip.reapply(device, profile, before)
             return
     manager.activate(device, profile)
 

@@ -131,7 +131,7 @@ class Process:
         manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
         uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life), FakeRivals())
-        uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
+        uplink = UplinkWatch(uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
         store = StoreWatch(built.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
         state = StateFile(STATE, built.files, _compact)
         watches: tuple[Any, ...] = (forwarding, state, manager, uplink, known_good, store)

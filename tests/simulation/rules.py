@@ -96,6 +96,10 @@ class Rules:
     others: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
     """Link and its number → the addresses and routes that OVN-Kubernetes has put there."""
     trials: Trials = field(default_factory=Trials)
+    bus_events: int = 0
+    """How often the bus was away, or silent."""
+    bridge_failed_at: tuple[int, ...] | None = None
+    """What had happened when br-ex was tried last and not committed: boots, orders, and what came or went."""
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
     handles: Iterator[int] = field(default_factory=itertools.count)
@@ -268,6 +272,18 @@ class Rules:
         late = self.world.now - self.world.systemd.lives_until
         self.hold("P10", f"systemd would have ended nodenetd {late:.0f} s ago", holds=late <= 0)
 
+    def bridge_tried(self) -> None:
+        """An apply of br-ex begins: under kubelet never for the second time without a reason."""
+        world = self.world
+        if not world.systemd.kubelet_runs:
+            return
+        bus = self.bus_events, world.bus_up, world.bus_stalled
+        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, *bus)
+        self.hold(
+            "P4", "br-ex is tried again under kubelet, and nothing has happened", holds=now != self.bridge_failed_at
+        )
+        self.bridge_failed_at = now
+
     # -- P5
 
     def profile_deleted(self, uuid: str) -> None:
@@ -315,6 +331,7 @@ class Rules:
 
     def new_process(self) -> None:
         self.process_began = self.world.now
+        self.bridge_failed_at = None  # a try that a kill cut short has not failed
         self.repeated.clear()
         self.inhibitors.clear()
         self.due_since = None

@@ -257,3 +257,13 @@ async def test_a_name_that_went_with_its_lease_is_given_to_the_host_again() -> N
         again = await stage.attempt(first.facts)
         assert isinstance(again, Done)
         assert (again.message, host.named) == (Message.HOSTNAME_KNOWN, "worker-8")
+
+
+async def test_kubelet_waits_while_the_host_cannot_be_called_by_its_name() -> None:
+    """It asks the host, and would register as localhost; only the form of a name that the host has may differ."""
+    host = FakeHost("localhost", refuses="/etc is read-only")
+    outcome = await made(host, FakeLeaseNames((LEASED,)), FakeFiles()).attempt(Facts())
+    assert isinstance(outcome, Waiting)
+    assert "the host cannot be called worker-8, and kubelet asks the host: /etc is read-only" in outcome.reason
+    dotted = FakeHost("worker-8.", refuses="/etc is read-only")
+    assert isinstance(await made(dotted, FakeLeaseNames(), FakeFiles()).attempt(Facts()), Done)

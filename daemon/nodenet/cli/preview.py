@@ -20,10 +20,14 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import errors, refusal
+from nodenet.core.ownership import rule
+from nodenet.core.ownership.things import Others
 from nodenet.core.trial.changes import Change, Node, changes, meaning
 from nodenet.edge.files import disk, node_file
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.kernel import standing
 from nodenet.edge.nmstate.client import Nmstate
+from nodenet.edge.open_vswitch.database import Ovsdb
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 
 STDIN = Path("-")
@@ -117,6 +121,16 @@ def not_compared(name: str, failure: NmstateFailure) -> NodenetError:
     return kind(cause, remedy=failure.remedy)
 
 
+async def _others() -> Others:
+    """Return what other programs have on links and bridges: it is no difference. Raises Unavailable."""
+    ovsdb, found = Ovsdb(), standing.noted()
+    try:
+        bridges = await ovsdb.bridges() if ovsdb.answers() else ()
+    except NotAllowed:  # only root may ask it
+        bridges = ()
+    return Others(found, frozenset(rule.foreign_ports(bridges)))
+
+
 async def _compared(file: NodeFile) -> Preview:
     async with Nmstate().transaction() as transaction:
         judged = await all_findings(file, transaction)
@@ -128,9 +142,9 @@ async def _compared(file: NodeFile) -> Preview:
         above = tuple(bridge for bridge in BRIDGES if bridge not in judged.desired.bridges)
         below = below_bridge.uplinks(state, above) & judged.desired.links.existing
         if below:
-            difference = await transaction.difference_below(file.text, above)
+            difference = await transaction.difference_below(file.text, above, await _others())
         else:
-            difference = await transaction.difference(file.text)
+            difference = await transaction.difference(file.text, await _others())
     notes = tuple(f"{link} is below a bridge that has its IP configuration, which is not compared" for link in below)
     document = status.read() or {}
     node = Node(tuple(document.get("node_ips", ())), document.get("link"), document.get("bridge"))

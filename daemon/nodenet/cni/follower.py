@@ -26,6 +26,8 @@ REFUSED_SECONDS = 60.0
 QUIET_SECONDS = 45.0
 """After the API was away, no new address is given for so long: a backup of its database may have been restored, and
 every node makes its lost Leases again first. A node hears of the API after half a minute at the latest."""
+BREAK_SECONDS = 2.0
+"""A watch that breaks, and is there again sooner, is no sign of another database."""
 UNREAD = "The API was away, and its claims are not read again yet: no new address is given until then"
 QUIET = "The API was away until just now: nodes make lost Leases again, and no new address is given for some seconds"
 QUICK_SECONDS = 5.0
@@ -52,16 +54,16 @@ class Follower:
         self._waiting: dict[tuple[str, str], list[asyncio.Future[Claim]]] = {}
         self.problem: str | None = None
         """Why the API does not answer, None while it does."""
-        self._unread = False
-        """Whether the watch broke, and the claims were not listed since."""
-        self._absent = False
-        """Whether that failed as well: a connection that breaks alone is no sign of another database."""
+        self._away_since: float | None = None
+        """When the watch broke, if the claims were not listed since."""
+        self._read = 0.0
+        """When the claims were listed last."""
         self._quiet_until = 0.0
 
     @property
     def held(self) -> str:
         """Why no new address may be given, empty while one may."""
-        if self._unread:
+        if self._away_since is not None:
             return UNREAD
         return QUIET if asyncio.get_running_loop().time() < self._quiet_until else ""
 
@@ -78,15 +80,20 @@ class Follower:
             except (Forbidden, NotFound) as error:
                 self._report(error)
                 if self._book.claims.complete:  # an API server that starts knows neither kinds nor roles for a moment
-                    failures += 1
-                    self._absent, self._unread = self._unread, True
+                    failures = self._failed(failures)
                 else:
                     pause = REFUSED_SECONDS
             except (ApiAway, ClaimInvalid) as error:
-                failures += 1
-                self._absent, self._unread = self._unread, True
+                failures = self._failed(failures)
                 self._report(error)
             await asyncio.sleep(pause or backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
+
+    def _failed(self, failures: int) -> int:
+        """Note that the API is away; return how often that was so in a row."""
+        now = asyncio.get_running_loop().time()
+        lasted = self._away_since is None and now - self._read > QUICK_SECONDS
+        self._away_since = now if self._away_since is None else self._away_since
+        return 1 if lasted else failures + 1
 
     async def wait(self, namespace: str, name: str, seconds: float) -> Claim | None:
         """Return the claim of this name once the watch has it, None after *seconds*."""
@@ -107,7 +114,7 @@ class Follower:
 
     async def _list(self) -> str:
         """Read all claims; return the version from which a watch continues."""
-        known = self._book.claims
+        known, began = self._book.claims, asyncio.get_running_loop().time()
         unseen = {claim.key: claim for claim in known.all()}
         following = ""
         while True:
@@ -122,9 +129,10 @@ class Follower:
         for claim in unseen.values():
             known.remove(claim)
             self._gone(claim, False)  # noqa: FBT003
-        if self._absent:
-            self._quiet_until = asyncio.get_running_loop().time() + QUIET_SECONDS
-        known.complete, self._unread, self._absent = True, False, False
+        now = asyncio.get_running_loop().time()
+        if self._away_since is not None and began - self._away_since > BREAK_SECONDS:
+            self._quiet_until = now + QUIET_SECONDS
+        known.complete, self._away_since, self._read = True, None, now
         self._report(None)
         self._listed()
         return page.resource_version

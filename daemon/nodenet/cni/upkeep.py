@@ -15,7 +15,7 @@ from nodenet.core.persistent_ips import repair, sweep
 from nodenet.core.persistent_ips.api import ApiAway, Forbidden
 from nodenet.core.persistent_ips.book import Book, Drop
 from nodenet.core.persistent_ips.claim import Claim
-from nodenet.core.persistent_ips.effects import Here, Save, Steps, list_leases
+from nodenet.core.persistent_ips.effects import Here, ListLeases, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease, all_selector, node_selector
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation
 from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
@@ -162,7 +162,7 @@ class Upkeep:
 
     async def repair(self) -> None:
         """Compare the Leases of this node with the records. Raises ApiAway, Forbidden."""
-        leases = await self._runner.run(list_leases(node_selector(self._here().node)))
+        leases = await self._runner.run(ask(ListLeases(node_selector(self._here().node))))
         others = self._others(leases)
         changed = repair.changed_leases(self._book, leases, self._here().boot_id)
         for lease in (*repair.unknown_leases(self._book, leases), *changed):
@@ -191,7 +191,7 @@ class Upkeep:
     async def sweep(self) -> None:
         """Look for Leases of other nodes that have no owner any more. Raises ApiAway, Forbidden."""
         self._sweeping = False
-        leases = await self._runner.run(list_leases(all_selector()))
+        leases = await self._runner.run(ask(ListLeases(all_selector())))
         suspects = sweep.suspects(self._here(), leases)
         for lease in suspects:
             self._chores.add(("sweep", lease.uid), partial(self._sweep, lease))

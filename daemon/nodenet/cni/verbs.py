@@ -22,7 +22,7 @@ from nodenet.core.persistent_ips.add import add
 from nodenet.core.persistent_ips.api import ApiAway, Forbidden
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.cni import CniError, Code, Request, Verb
-from nodenet.core.persistent_ips.effects import Here, list_leases
+from nodenet.core.persistent_ips.effects import Here, ListLeases, ask
 from nodenet.core.persistent_ips.lease import network_selector
 from nodenet.core.persistent_ips.model import Attachment, OwnerKind, PodName
 from nodenet.core.persistent_ips.network import name_of, parse
@@ -198,7 +198,7 @@ class Verbs:
             return
         self._counted[network] = now
         with contextlib.suppress(ApiAway, Forbidden):
-            leases = await self._runner.run(list_leases(network_selector(network)))
+            leases = await self._runner.run(ask(ListLeases(network_selector(network))))
             self._book.note_taken(network, (one.address.ip for one in leases), all_of_them=True)
 
     async def end(self) -> None:

@@ -71,8 +71,6 @@ class Message(Enum):
     """A family that the settings name has no node IP."""
     NODE_IP_NOT_BACK = "75ecd1aa5eec455bb798d5f931643fb5"
     """The last node IP did not come back within `node_ip_wait`, and kubelet starts with another one."""
-    KUBELET_HELD = "8ccceed9083749358bb5087168aa56ea"
-    """The node file failed, and the node has no node IP of its last boot: kubelet does not start."""
     NODE_IP_DRIFT = "2feb146d3b57475fb43723d82a160ff6"
     """The node no longer has a published node IP."""
     NODE_IP_OVERRIDDEN = "2aca1c72490e47dcbb613151a88598f3"

@@ -19,6 +19,7 @@ from nodenet.core.hosted_services.health import (
     Target,
     Verdict,
     after,
+    ingress,
     readyz,
 )
 from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
@@ -54,8 +55,6 @@ HUNG_CHECKS = 8
 """So many slow ones make it unhealthy."""
 ANSWER_SECONDS = 1.0
 VIP_ANSWER_SECONDS = 5.0
-ROUTER_PORT, ROUTER_PATH = 1936, "/healthz/ready"
-"""Where a cluster's ingress router says that it serves."""
 DISBELIEF_SECONDS = 60.0
 DISBELIEF = "haproxy believes no API server, and the one of this node is ready"
 DISBELIEF_REMEDY = "See `journalctl -u nodenet-haproxy`, and run `systemctl reload nodenet-haproxy`"
@@ -174,7 +173,7 @@ class HealthChecks:
 
     async def _check_router(self) -> None:
         if self._may_hold(Purpose.INGRESS):
-            result = await self._checks.check(Target("127.0.0.1", ROUTER_PORT, ROUTER_PATH), ANSWER_SECONDS)
+            result = await self._checks.check(ingress(self._state.options), ANSWER_SECONDS)
             self._take(ROUTER, result.answer, HOLDER if self._holds(Purpose.INGRESS) else CANDIDATE)
 
     async def watch_vip(self) -> None:

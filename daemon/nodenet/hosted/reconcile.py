@@ -13,7 +13,7 @@ from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFa
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.orders import Now, Order, order
-from nodenet.core.hosted_services.paths import AUTHORITY, HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
+from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
 from nodenet.core.hosted_services.release import batch
 from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
 from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
@@ -167,6 +167,7 @@ class Reconciler:
         }
         if Service.KEEPALIVED in self._state.plan.texts:
             texts[RELEASE] = batch(self._state.plan)
+            texts[GUARD] = self._guard.rules() or ""
         if self._state.plan.hosts:
             texts[HOSTS] = self._state.plan.hosts
         changed: set[PurePath] = set()

@@ -13,8 +13,8 @@ from nodenet.ports import Clock
 
 Losses = tuple[Problem, ...]
 """At most one of each message, the cause before what follows from it."""
-NEVER_SURE = frozenset({Message.MANAGER_AWAY})
-"""What a restart brings about for a moment, also while stages run."""
+SURE = frozenset({Message.NODE_IP_NOT_IN_USE})
+"""What no activation and no restart brings about for a moment: a program keeps its variables."""
 
 
 class LossWatch:
@@ -29,9 +29,9 @@ class LossWatch:
         self._guard = Guard("the look at the published node IPs", StageName.NODEIP)
 
     def seen(self, look: Callable[[], Losses], before: Losses, *, sure: bool = False) -> Losses:
-        """Return the losses to show now, after *before*; with *sure* without patience. A change is logged.
+        """Return the losses to show now, after *before*; with *sure* those of SURE without patience.
 
-        An error of *look* changes nothing.
+        A change is logged. An error of *look* changes nothing.
         """
         found = self._guard.run(look, before)
         known = {problem.message: problem for problem in before}
@@ -45,7 +45,7 @@ class LossWatch:
     def _shown(self, problem: Problem, before: Problem | None, now: float, *, sure: bool) -> Problem | None:
         """Return what is shown of *problem*, of which *before* was shown."""
         if problem != before:
-            certain = sure and problem.message not in NEVER_SURE
+            certain = sure and problem.message in SURE
             if not certain and now - self._since[problem.message] < self._patience:
                 return before
             journal.problem(None if problem.message is Message.MANAGER_AWAY else StageName.NODEIP, problem)

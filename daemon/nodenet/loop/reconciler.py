@@ -95,11 +95,12 @@ class Reconciler(LoopOrders):
         self._show(inhibitors=inhibitors)
         self.wake(Topic.INHIBITOR)
 
-    def report_uplink(self, problem: Problem | None) -> None:
+    def report_uplink(self, problem: Problem | None, notes: tuple[str, ...] = ()) -> None:
         """Take what the watch of the uplink found into status and journal; None: nothing is known to be wrong."""
-        if problem or place_of(self._status.facts):  # without a place nothing is watched, and nothing is back
+        is_news = problem != self._status.uplink
+        if is_news and (problem or place_of(self._status.facts)):  # without a place nothing is watched, nothing is back
             journal.uplink(problem)
-        self._show(uplink=problem)
+        self._show(uplink=problem, uplink_notes=notes)
 
     def report_records(self, problem: Problem | None) -> None:
         """Take why the disk does not take records into status and journal; None: it does."""

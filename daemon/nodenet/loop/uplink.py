@@ -23,6 +23,7 @@ from nodenet.core.kernel.snapshot import Link
 from nodenet.core.resolver.servers import Texts, has_own_server, servers_of_others
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.core.uplink_health import legs
 from nodenet.core.uplink_health.health import (
     AGAIN_SECONDS,
     CARRIER,
@@ -116,11 +117,11 @@ class UplinkEdges:
 class UplinkWatch:
     """Sees every status, and reports a problem of the uplink, or that there is none any more."""
 
-    def __init__(self, edges: UplinkEdges, report: Callable[[Problem | None], None]) -> None:
-        """*report* is called with each change of the problem."""
+    def __init__(self, edges: UplinkEdges, report: Callable[[Problem | None, tuple[str, ...]], None]) -> None:
+        """*report* is called with each change of the problem, and of what is only to be noted."""
         self._edges = edges
         self._report = report
-        self._reported: Problem | None = None
+        self._reported: tuple[Problem | None, tuple[str, ...]] = (None, ())
         self._place: Place | None = None
         """Where the node IPs are; None before READY."""
         self._moved = asyncio.Event()
@@ -147,6 +148,7 @@ class UplinkWatch:
         """When the uplinks are looked up again (CLOCK_BOOTTIME): a reload can move a bridge to another link."""
         self._carrier, self._way_out, self._claimed = FINE, WayOut(), FINE
         self._claim: Problem | None = None
+        self._legs: tuple[str, ...] = ()
         self._no_carrier: Problem | None = None
         self._no_answer: Problem | None = None
 
@@ -270,6 +272,7 @@ class UplinkWatch:
             return
         self._way_out = self._way_out.seen(self._edges.clock.boottime(), place, snapshot, silent)
         self._no_answer = self._way_out.problem(place.link, self._in_words)
+        self._legs = legs.notes(place, self._names or (place.link,), snapshot)
         self._publish()
 
     async def _answers(self, gateway: Gateway) -> bool:
@@ -341,9 +344,9 @@ class UplinkWatch:
 
     def _publish(self) -> None:
         problem = self._no_carrier or self._claim or self._no_answer or self._no_server
-        if problem != self._reported:
-            self._reported = problem
-            self._report(problem)
+        if (problem, self._legs) != self._reported:
+            self._reported = problem, self._legs
+            self._report(problem, self._legs)
 
 
 def _until_asked(condition: Condition, seconds: float) -> float:

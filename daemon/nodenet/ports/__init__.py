@@ -19,7 +19,7 @@ from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.ownership.things import NO_OTHERS, Others
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.status.document import BootStatus
@@ -198,6 +198,9 @@ class Ovsdb(Protocol):
 
     async def mark_bridge(self, name: str, key: str, value: str) -> None:
         """Set *key* in the external_ids of a bridge. Raises Unavailable."""
+
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        """Put *port*, of one interface, on *bridge*. Raises Unavailable."""
 
     async def request_ofport(self, interface: str, number: int) -> None:
         """Let *interface* have the OpenFlow port number *number*. Raises Unavailable."""

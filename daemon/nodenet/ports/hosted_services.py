@@ -88,6 +88,9 @@ class Sockets(Protocol):
     def udp(self, ports: Collection[int]) -> tuple[Listening, ...]:
         """Return the UDP sockets that wait for packets on *ports*. Raises Unavailable."""
 
+    def services(self) -> frozenset[int]:
+        """Return the ids of the control groups of systemd's services, without groups below them."""
+
 
 class NodeDns(Protocol):
     """DNS of this node, where nodenetd itself runs it."""

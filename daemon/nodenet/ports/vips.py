@@ -107,7 +107,9 @@ class Checks(Protocol):
 class NameLookup(Protocol):
     """DNS servers on addresses of this node."""
 
-    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+    async def addresses(
+        self, server: IPAddress, name: str, family: Family, port: int | None = None
+    ) -> frozenset[IPAddress]:
         """Return the addresses of *name* that *server* answers, none where it does not answer in time."""
 
 

@@ -70,17 +70,19 @@ class HostnameStage:
         if source is None or why:
             return self._unknown(why or "", facts)
         name = normalised(source.value)
-        if source.origin is not Origin.STATIC:
-            await self._take(name)
+        refused = None if source.origin is Origin.STATIC else await self._take(name)
+        if refused and source.origin is not Origin.KERNEL:
+            return self._unknown(f"the host cannot be called {name}, and kubelet asks the host: {refused}", facts)
+        if refused:
+            log.warning(f"The host could not be called {name}: {refused}", stage="hostname")
         self._taken_for = request.run
         facts = replace(facts, hostname=name, hostname_source=provenance(source, sources))
         problem = _wrong_static(sources[0].value, name)
         return Done(f"This node is {name}", facts, Message.HOSTNAME_KNOWN, problem, Again(CHANGES))
 
-    async def _take(self, name: str) -> None:
-        """Let the host have *name* where it has another one; kubelet takes upper case as it takes lower case."""
-        if self._host.name().lower() != name and (why := await self._host.take(name)):
-            log.warning(f"The host could not be called {name}: {why}", stage="hostname")
+    async def _take(self, name: str) -> str | None:
+        """Let the host have *name* where it has another one, in lower case or not; return why it has not, if so."""
+        return None if self._host.name().lower() == name else await self._host.take(name)
 
     async def _look(self, facts: Facts, name: str) -> Done:
         """Compare the name of the host; the node keeps its own until a reload takes a changed one.

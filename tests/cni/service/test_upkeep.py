@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from cni.service.rig import FakeApi, Rig, away, until
-from nodenet.cni.follower import LONGEST_SECONDS, QUIET, QUIET_SECONDS, UNREAD
+from nodenet.cni.follower import BREAK_SECONDS, LONGEST_SECONDS, QUIET, QUIET_SECONDS, UNREAD
 from nodenet.cni.service import EVENT_SECONDS
 from nodenet.cni.upkeep import REAP_SECONDS, YOUNG_SECONDS
 from nodenet.core.persistent_ips.api import Forbidden
@@ -90,6 +90,21 @@ async def test_after_a_restored_backup_no_address_of_a_running_pod_is_given_agai
         assert len({*running, *(one for part in new for one in part)}) == 6
         full = await here.ask("ADD", "n3", pods[3], **small)
         assert full["msg"] == "Network blue has no free address in 192.0.2.0/29"
+
+
+async def test_a_watch_that_breaks_alone_holds_nothing_up() -> None:
+    """A balancer ends connections that are idle. Also when it happened before."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        for number in range(5):
+            await until(lambda: rig.service.book.claims.complete and not rig.service.follower.problem)
+            await asyncio.sleep(60)
+            api.problem = away()
+            api.tell("ADDED", api.put_claim(f"vm-{number}"))
+            await until(lambda: rig.service.follower.problem)
+            api.problem = None
+            await asyncio.sleep(BREAK_SECONDS)
+            assert await rig.add(f"c{number}", api.put_pod(f"web-{number}"))
 
 
 async def test_leases_that_a_person_deleted_are_made_again_without_a_new_pod() -> None:

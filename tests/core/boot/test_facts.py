@@ -28,3 +28,6 @@ def test_each_node_ip_is_on_its_own_link_where_that_is_known() -> None:
     assert Facts(selection=selection).node_ip_links == ("eth0", None)
     assert Facts(selection=replace(selection, selected=(chosen,))).node_ip_links == ("eth0", "eth1")
     assert Facts().node_ip_links == ()
+    both = tuple(replace(chosen, address=address, link="eth0") for address in selection.node_ips)
+    moved = Selection(selection.node_ips, "br-ex", selected=both)
+    assert Facts(selection=moved, bridge="br-ex").node_ip_links == ("br-ex", "br-ex")

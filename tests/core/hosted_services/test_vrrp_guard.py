@@ -22,6 +22,13 @@ def test_the_peers_of_each_family_are_accepted_on_the_link_of_the_vip_and_everyt
     assert last == "meta l4proto 112 drop"
 
 
+def test_beside_the_former_stack_any_hop_limit_of_ipv6_is_accepted_from_the_peers() -> None:
+    inputs = read_inputs(CASES / "dual-stack-control-plane")
+    text = made(replace(inputs, options=replace(inputs.options, advert_interval=1.0)))
+    assert "hoplimit" not in text
+    assert "ip ttl 255" in text
+
+
 def test_a_node_without_peers_hears_no_host_and_one_without_vips_has_no_table() -> None:
     inputs = read_inputs(CASES / "control-plane")
     assert "accept\n" not in made(replace(inputs, nodes=inputs.nodes[:1])).replace("policy accept;\n", "")

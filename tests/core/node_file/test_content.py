@@ -101,3 +101,27 @@ def test_no_secret_of_a_node_file_is_quoted() -> None:
     for secrets in (wish(KEYS).secrets, secrets_in(KEYS)):
         told = secrets.hidden_in('invalid type: string "hunter22", then hunter2 and 50b71a8ef0bd5751ea76de6d6c98c03a')
         assert told == 'invalid type: string "<hidden>", then <hidden> and <hidden>'
+
+
+def test_what_follows_from_a_mistyped_key_is_not_said() -> None:
+    """The typo is the one mistake; it used to stand behind what it brings about (A13)."""
+    text = """
+interfaces:
+- name: eth0
+  type: ethernet
+  ipv4: {enabled: true, dhcp: false, address: [{ip: 10.88.0.50, prefix-lenght: 24}]}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 10.99.0.1, next-hop-interface: eth0}]}
+"""
+    (found,) = judge(read("w.yml", text.encode())).findings
+    assert found.key.endswith(".prefix-lenght")
+    assert found.remedy == "Did you mean `prefix-length`?"
+    missing, *_ = judge(read("w.yml", text.replace(", prefix-lenght: 24", "").encode())).findings
+    assert missing.cause == "`prefix-length` is missing"
+    (gateway,) = judge(read("w.yml", text.replace("lenght", "length").encode())).findings
+    assert gateway.severity is Severity.WARNING
+
+
+def test_a_netplan_file_is_recognised() -> None:
+    """It was told to remove `network`, and so everything (A13)."""
+    (found,) = judge(read("w.yml", b"network: {version: 2, ethernets: {eth0: {dhcp4: true}}}")).findings
+    assert found.cause.startswith("this is a netplan or cloud-init network configuration")

@@ -115,3 +115,8 @@ def test_links_may_have_other_names() -> None:
     found = demands(document, {"uplink": "eth0"})
     assert found.leases == {Lease("eth0", V4)}
     assert found.hops == {Hop("eth0", V4, "192.0.2.1")}
+
+
+def test_an_mtu_is_a_demand() -> None:
+    assert asked(ETH0 + "  mtu: 9000\n").mtu
+    assert not asked(ETH0 + STATIC4).mtu

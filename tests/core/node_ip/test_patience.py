@@ -74,12 +74,16 @@ def test_an_address_in_duplicate_address_detection_is_waited_for() -> None:
 
 
 @pytest.mark.parametrize(
-    ("address", "server"), [(V4, "an IPv6 router"), (V6, "a DHCP server")], ids=["router", "DHCP server"]
+    ("address", "server", "seconds"),
+    [(V4, "an IPv6 router", ANSWER_SECONDS[Family.IPV6]), (V6, "a DHCP server", ANSWER_SECONDS[Family.IPV4])],
+    ids=["router", "DHCP server"],
 )
-def test_a_family_that_nothing_names_has_a_moment_in_the_first_boot_only(address: Address, server: str) -> None:
+def test_a_family_that_nothing_names_has_a_moment_in_the_first_boot_only(
+    address: Address, server: str, seconds: float
+) -> None:
     link_local = Address(ip_address("fe80::5"), 64, "eth0")
     first = seen(address, link_local, policy=Policy())
-    assert wait(first) == Wait(f"no answer from {server} on eth0 yet", ANSWER_SECONDS)
+    assert wait(first) == Wait(f"no answer from {server} on eth0 yet", seconds)
     assert wait(replace(first, record=replace(RECORD, addresses=(address.address,)))) is None
 
 

@@ -20,6 +20,8 @@ GATEWAY = Question(Kind.GATEWAY, "192.0.2.1", "eth0")
 MOVED = Question(Kind.GATEWAY, "192.0.2.1", "eth0.7")
 DNS, OTHER_DNS = Question(Kind.DNS, "192.0.2.53"), Question(Kind.DNS, "192.0.2.54")
 TARGET = Question(Kind.TARGET, "203.0.113.1", target=ProbeTarget(ip_address("203.0.113.1")))
+LARGE = Question(Kind.LARGE, "192.0.2.1", "eth0", target=ProbeTarget(ip_address("192.0.2.1")))
+TOO_LARGE = "the gateway 192.0.2.1 answers small packets, but none as large as the MTU of eth0"
 CARRIER = Question(Kind.CARRIER, "eth0", "eth0")
 DUPLICATE = Question(Kind.UNIQUE, "2001:db8::5", "eth0")
 IPV4 = frozenset({Family.IPV4})
@@ -57,6 +59,11 @@ IPV4 = frozenset({Family.IPV4})
         ({TARGET: NO}, {TARGET: SMALL}, ()),
         ({TARGET: UNKNOWN}, {TARGET: UNKNOWN}, ()),
         ({TARGET: UNKNOWN}, {TARGET: NO}, ()),
+        ({LARGE: YES}, {LARGE: SMALL}, (TOO_LARGE,)),
+        ({}, {LARGE: SMALL}, (TOO_LARGE,)),
+        ({LARGE: SMALL}, {LARGE: SMALL}, ()),
+        ({LARGE: YES}, {LARGE: NO}, ()),
+        ({LARGE: UNKNOWN}, {LARGE: UNKNOWN}, ()),
         ({CARRIER: YES}, {CARRIER: NO}, ()),
         ({CARRIER: NO}, {CARRIER: NO}, ()),
         ({CARRIER: YES}, {}, ()),

@@ -173,14 +173,17 @@ def test_kubelet_is_not_held_back_while_it_runs(ready: bool, runs: bool, said: s
 def test_each_node_ip_has_its_own_link() -> None:
     """Of two NICs, the second one may have the address of the other family (A10)."""
     two = GOOD | {"node_ips": ["192.0.2.5", "2001:db8::5"], "link": "eth0"}
-    told = [next(line for line in lines(two | {"node_ip_links": links}, 9.0) if "node IPs" in line) for links in (
-        ["eth0", "eth0"], ["eth0", "eth1"], ["eth0", None]
-    )]  # fmt: skip
-    assert told == [
-        "  node IPs    192.0.2.5, 2001:db8::5 on eth0",
-        "  node IPs    192.0.2.5 on eth0, 2001:db8::5 on eth1",
-        "  node IPs    192.0.2.5 on eth0, 2001:db8::5",
-    ]
+
+    def told(*links: str) -> str:
+        places = [
+            {"address": address, "link": link, "source": ""}
+            for address, link in zip(two["node_ips"], links, strict=True)
+        ]
+        return next(line for line in lines(two | {"node_ip_places": places}, 9.0) if "node IPs" in line)
+
+    assert told("eth0", "eth0") == "  node IPs    192.0.2.5, 2001:db8::5 on eth0"
+    assert told("eth0", "eth1") == "  node IPs    192.0.2.5 on eth0, 2001:db8::5 on eth1"
+    assert told("eth0", "") == "  node IPs    192.0.2.5 on eth0, 2001:db8::5"
 
 
 def test_a_wait_has_something_to_do() -> None:

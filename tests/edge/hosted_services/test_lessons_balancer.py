@@ -55,7 +55,7 @@ def test_no_host_alone_takes_all_connections(tmp_path: Path) -> None:
     with api_world(tmp_path, limit) as world:
         with suppress(OSError):
             world.connect(60)
-        assert world.connections() <= 25
+        until(lambda: 0 < world.connections() <= 21, "the others are refused", 5)
         assert world.ask(source="127.0.0.2") in SERVERS
 
 

@@ -122,7 +122,8 @@ def members(
         for member in made[1:]:
             member.start()
         time.sleep(1.5)  # longer than three intervals
-        assert [member.holds() for member in made] == [True] + [False] * (count - 1)
+        for vip in vips:
+            assert [member.holds(vip) for member in made] == [True] + [False] * (count - 1), vip
         yield lan, made
 
 
@@ -232,7 +233,7 @@ def test_a_keepalived_that_is_killed_leaves_no_vip_behind(tmp_path: Path, which:
         assert holder.program is not None
         holder.program.wait(5)  # it ends with its child, so that systemd runs ExecStopPost
         assert holder.holds() or which == "child"
-        (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStopPost="))
+        line, _guard = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStopPost="))
         words = line.partition("=-")[2].replace("/run/nodenet/hosted", str(holder.directory)).split()
         subprocess.run([*holder.space._prefix, *words], check=True)
         assert not holder.holds()
@@ -243,7 +244,7 @@ def test_a_vip_of_an_earlier_life_goes_before_keepalived_starts(tmp_path: Path) 
     """Also with the prefix of a subnet, and on another link (machine-config-operator#2511, #3445)."""
     with members(tmp_path) as (_, (_holder, other)):
         other.space.ip("link add old type bridge", f"address add {VIP}/24 dev old")
-        (line,) = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStartPre="))
+        line, _guard = (one for one in UNIT.read_text().splitlines() if one.startswith("ExecStartPre="))
         words = line.partition("=-")[2].replace("/run/nodenet/hosted", str(other.directory)).split()
         subprocess.run([*other.space._prefix, *words], check=True)
         assert f"'{VIP}'" not in str(other.space.ip_json("address show"))
@@ -295,6 +296,7 @@ def test_on_openstack_both_families_move_together(tmp_path: Path, platform: str)
         until(lambda: other.holds(VIP6), "the VIP of IPv6 to move")
         if platform == "openstack":
             until(lambda: other.holds(VIP) and not holder.holds(VIP), "the VIP of IPv4 to follow")
+            assert not holder.holds(VIP6)
         else:
             time.sleep(1)
             assert holder.holds(VIP), "elsewhere each family is judged for itself"

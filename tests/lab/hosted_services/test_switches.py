@@ -7,7 +7,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from harness import Lab, Lan, Node, eventually
+from harness import Lab, LabError, Lan, Node, eventually
 from harness.kube import Cluster
 from hosted_cluster_objects import MANIFESTS, RESOURCE, RESOURCES, resource
 from kube_nodes import add_node
@@ -56,7 +56,10 @@ class Switches:
         others = {name: state for name, state in self.states().items() if name not in names}
         began = time.monotonic()
         self.cluster.admin.patch(RESOURCE, {"spec": spec(word, *names)})
-        until(lambda: wanted.items() <= self.states().items(), f"{names} to be {word}")
+        try:
+            until(lambda: wanted.items() <= self.states().items(), f"{names} to be {word}")
+        except LabError as error:
+            raise LabError(f"{error}: {self.states()}") from error
         for name, state in wanted.items():
             seconds = (self.vips if name == "ingressHa" else self.dns).after(began, name, state)
             assert seconds is not None

@@ -37,7 +37,8 @@ WRONG = {
     "mtu": (
         DHCP % 9000,
         (
-            "10.88.0.1 of `probe_targets` answers small packets, but none as large as the MTU, "
+            "the gateway 10.88.0.1 answers small packets, but none as large as the MTU of eth0; 10.88.0.1 of "
+            "`probe_targets` answers small packets, but none as large as the MTU, "
             "and it answered large ones before the apply"
         ),
     ),
@@ -88,7 +89,9 @@ def test_a_wrong_file_is_rolled_back_with_the_probe_as_the_cause(product_node: N
     lan.run("ip", "address", "delete", f"{SERVER}/24", "dev", "br0")
     document = reloaded(node, DHCP % 1410)
     assert (document["health"], mtu(node)) == ("ok", 1410)
-    assert stage(document, "nmstate")["detail"].endswith("these answer: gateway 10.88.0.1, target 10.88.0.1")
+    detail = stage(document, "nmstate")["detail"]
+    assert detail.endswith("these answer: gateway 10.88.0.1, target 10.88.0.1")
+    assert float(detail.partition("verified it in ")[2].partition(" s")[0]) < 10, "the lease was not given up"
     said = f"After the apply the DNS server {SERVER} was not asked again: it did not answer before the apply"
     assert said in silent(node)
 
@@ -146,10 +149,10 @@ def test_a_file_is_applied_by_itself_once_the_other_host_has_left(product_node: 
     """Its MAC is named, and kubelet waits."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     lan.run("ip", "address", "add", "10.88.0.50/24", "dev", "br0")
-    mac = lan.run("cat", "/sys/class/net/br0/address").strip()
     files = {node_file("worker-0.yml"): STATIC, SETTINGS: 'on_failure = "wait"\n'}
     node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
+    mac = lan.run("ip", "-brief", "link", "show", "br0").split()[2]
     said = f"the address 10.88.0.50 of eth0 is in use by another host, {mac}"
     node.wait_until(f"nodenetctl status | grep -q '{said}'", timeout=30)
     time.sleep(20)

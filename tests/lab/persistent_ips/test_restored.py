@@ -33,7 +33,7 @@ def test_running_pods_keep_their_addresses(site: Site, space: Space, node: NodeM
         shutil.copytree(data, tmp_path / "etcd")
     eventually(lambda: space.admin.find(space.claim_path("none")) is None, "the API", timeout=PATIENCE)
     space.claim("vm", network)
-    running += served(second, network, space.pod("vm", element(network, "vm")), PATIENCE)
+    running += served(second, network, space.pod("vm", element(network, "vm")), QUIET_SECONDS + PATIENCE)
     for number in range(5):
         running += served(second, network, space.pod(f"young-{number}", element(network)), PATIENCE)
     with site.cluster.stopped() as data:

@@ -28,6 +28,7 @@ from ipam_site import (
     PATIENCE,
     Site,
     Space,
+    claim_document,
     element,
     manifest,
 )
@@ -236,3 +237,28 @@ def test_one_command_installs_and_removes_it(site: Site) -> None:
     assert len(applied.splitlines()) == sum(len(manifest(name)) for name in INSTALLED)
     removed = site.cluster.kubectl("delete", "--dry-run=server", "-k", directory).stdout
     assert len(removed.splitlines()) == len(applied.splitlines())
+
+
+def test_the_commands_of_the_page(site: Site, space: Space, node: NodeMaker) -> None:
+    """A token that is bound to a node, a claim that is not needed any more, and what a node has left that is gone."""
+    network, worker = site.network(), node(wired=False)
+    words = ["-n", ACCOUNT_SPACE, "create", "token", ACCOUNT, "--duration=8760h", "--bound-object-kind=Node"]
+    token = site.cluster.kubectl(*words, f"--bound-object-name={worker.node_name}").stdout.strip()
+    space.admin.create(space.claim_path(), claim_document("vm", network, finalizers=["kubevirt.io/persistent-ipam"]))
+    pod = space.pod("vm", element(network, "vm"))
+    worker.ask("ADD", network, pod)
+    lease = lease_named(site, network, worker.node_name)
+    path = f"{LEASES}/{lease['metadata']['name']}"
+    assert status_of(site, token, "PATCH", path, {"metadata": {"annotations": {"x": "y"}}}, MERGE) == http.client.OK
+    worker.ask("DEL", network, pod)
+    finalizers = '{"metadata": {"finalizers": null}}'
+    site.cluster.kubectl("-n", space.name, "patch", "ipamclaim", "vm", "--type=merge", "-p", finalizers)
+    site.cluster.kubectl("-n", space.name, "delete", "ipamclaim", "vm")
+    eventually(lambda: site.leases(network) == [], "the release", timeout=PATIENCE)
+    worker.ask("ADD", network, space.pod("left", element(network)))
+    label = f"ipam.nodenet.org/network={network.name}"
+    listed = site.cluster.kubectl(*words[:2], "get", "leases", "-l", label, "-o", "name").stdout
+    assert len(listed.split()) == 1
+    worker.kill()
+    site.cluster.kubectl(*words[:2], "delete", "leases", "-l", f"ipam.nodenet.org/node={worker.node_name}")
+    assert site.leases(network) == []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 import pytest
@@ -119,6 +119,17 @@ async def test_what_a_rollback_takes_away_late_is_put_back_too() -> None:
         rig.standing.take((SERVICE,))
     assert looks > 9
     assert {MASQUERADE, SERVICE} <= set(rig.standing.there)
+
+
+async def test_a_patch_port_that_a_rollback_takes_away_is_put_back() -> None:
+    """NetworkManager has only its own ports on a bridge then; other kinds of ports have links of their own."""
+    rig = Rig()
+    async with rig.others().kept():
+        rig.ovsdb.held = (replace(BRIDGE, ports=BRIDGE.ports[:2]),)
+    assert [port.name for port in rig.ovsdb.held[0].ports] == ["br-ex", "eth0", "patch"]
+    async with rig.others().kept():
+        rig.ovsdb.held = ()
+    assert rig.ovsdb.held == ()
 
 
 async def test_what_has_no_link_waits_for_it() -> None:

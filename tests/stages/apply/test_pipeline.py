@@ -21,7 +21,6 @@ from fakes import (
     FakeStanding,
     stage_edges,
 )
-from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
@@ -33,6 +32,7 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.settings.model import Settings
+from nodenet.stages.apply.network_manager import START_SECONDS
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import CHANGE, INTENT
 

@@ -170,9 +170,9 @@ def test_what_cannot_fail_the_file_is_not_waited_for() -> None:
         assert timed(probing.accept) == pytest.approx(1)
     assert (len(rig.targets.asked), len(rig.servers.asked)) == (1, 2)  # a packet to a DNS server may be lost
     assert [line["event"] for line in logs] == [
+        "After the apply the gateway 192.0.2.1 does not answer on eth0",
         "After the apply the DNS server 192.0.2.53 was not asked again: it did not answer before the apply",
         "After the apply 203.0.113.1 of `probe_targets` was not asked again: it did not answer before the apply",
-        "After the apply the gateway 192.0.2.1 does not answer on eth0",
     ]
 
 

@@ -13,7 +13,7 @@ from nodenet.core.apply.intent import ROLLBACK_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
-from nodenet.core.network_manager.leases import LeaseMark
+from nodenet.core.network_manager.leases import KEPT_SECONDS, LeaseMark
 from nodenet.core.node_file.content import Desired, parse
 from nodenet.core.node_file.demands import Demands, Lease
 from nodenet.core.node_file.find import NodeFile
@@ -84,6 +84,20 @@ def test_a_lease_counts_when_network_manager_holds_it() -> None:
         leased(rig_of(ONLINE), 300.0)
     rig = rig_of(ONLINE)
     assert timed(probed(Probing(rig.probes, file("d"), LEASED, proven=False))) < 1, "it was not asked for again"
+
+
+def test_an_address_that_was_given_up_is_waited_out_where_nothing_is_demanded() -> None:
+    """No gateway answered before, as on an isolated network: the file is kept, once no such address can be selected."""
+    rig = rig_of(OFFLINE)
+    rig.neighbours.there.clear()
+
+    def change() -> None:
+        rig.profiles.marks = {"eth0": GIVEN_UP}
+        gone = replace(OFFLINE, addresses=())
+        asyncio.get_running_loop().call_later(STAYS_SECONDS, setattr, rig.kernel, "now", gone)
+
+    took = timed(probed(Probing(rig.probes, file("d"), LEASED, proven=False), change))
+    assert STAYS_SECONDS <= took < KEPT_SECONDS + 1
 
 
 @pytest.mark.parametrize("seconds", [2.6, 16.0, 20.0, 44.0, 50.0])

@@ -17,6 +17,8 @@ from nodenet.stages.apply.records import OFPORTS
 from nodenet.stages.br_ex.ofports import KeepOfports
 
 PROFILE = Profile("u-1", "eth0", "802-3-ethernet", "eth0")
+PORT = Device("eth0", "ovs-port", profile=Profile("u-0", "eth0-port", "ovs-port", "eth0"))
+LINK = Device("eth0", "ethernet", profile=PROFILE)
 OWN = {MADE_BY_NM: "1"}
 WITH_BRIDGE = Facts(bridge="br-ex")
 
@@ -41,9 +43,7 @@ class Rig:
     """A br-ex over eth0, port 1."""
 
     ovsdb: FakeOvsdb = field(default_factory=lambda: FakeOvsdb(held=(bridge(1),)))
-    profiles: FakeProfiles = field(
-        default_factory=lambda: FakeProfiles(Inventory((Device("eth0", "ethernet", profile=PROFILE),), (PROFILE,)))
-    )
+    profiles: FakeProfiles = field(default_factory=lambda: FakeProfiles(Inventory((PORT, LINK), (PROFILE,))))
     files: FakeFiles = field(default_factory=FakeFiles)
 
     async def attempt(self, outcome: Outcome) -> Outcome:

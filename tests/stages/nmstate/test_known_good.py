@@ -157,7 +157,7 @@ def test_a_minute_of_ready_ends_the_count_of_lost_boots() -> None:
     rig.after(SECONDS - 1, lost)
     assert rig.counted == COUNTED
     assert rig.after(1, lost) is None
-    assert rig.counted == NewFile(FILE.digest, ready=True)
+    assert rig.counted == NewFile(FILE.digest, ready=BOOT_ID)
 
 
 @pytest.mark.parametrize("known", [None, b"torn", good(FILE)])
@@ -168,7 +168,7 @@ def test_without_another_good_file_ready_ends_the_count(known: bytes | None) -> 
     if known is None:
         del rig.files.content[str(GOOD)]
     rig.after(0)
-    assert rig.counted == NewFile(FILE.digest, ready=True)
+    assert rig.counted == NewFile(FILE.digest, ready=BOOT_ID)
     assert rig.written_by_reboots() == []
 
 
@@ -180,7 +180,7 @@ def test_a_boot_that_is_counted_after_ready_is_not_lost() -> None:
     rig.after(0)
     rig.files.content[str(NEW_FILE)] = counted
     rig.after(1)
-    assert rig.counted == NewFile(FILE.digest, ready=True)
+    assert rig.counted == NewFile(FILE.digest, ready=BOOT_ID)
     assert rig.written_by_reboots() == []
 
 
@@ -223,7 +223,7 @@ def test_a_disk_that_does_not_take_the_end_of_the_count_is_tried_again() -> None
     assert rig.after(SECONDS) == 1.0
     rig.files.bad = {}
     assert rig.after(1) is None
-    assert (rig.counted.ready, rig.kept) == (True, True)
+    assert (rig.counted.ready, rig.kept) == (BOOT_ID, True)
 
 
 def test_the_minute_begins_again_after_a_trial_of_another_file() -> None:
@@ -258,12 +258,12 @@ def test_a_node_that_was_ready_with_the_file_before_is_not_ready_with_a_reloaded
     reloaded = new_boot({}, degrade=True).instead_of(READY.boot, Request(2, retry_refused=True))
     assert rig.after(0, replace(READY, boot=reloaded)) is None
     assert rig.after(10 * SECONDS, replace(READY, boot=reloaded)) is None
-    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == (False, False)
+    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == ("", False)
     assert rig.after(0, replace(READY, boot=boot(nodeip=LOST))) is None
-    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == (False, False)
+    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == ("", False)
     assert rig.begins()
     rig.after(SECONDS)
-    assert (rig.counted.ready, rig.kept) == (True, True)
+    assert (rig.counted.ready, rig.kept) == (BOOT_ID, True)
 
 
 def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
@@ -289,7 +289,7 @@ def test_the_minute_begins_again_when_the_uplink_was_lost(lost: BootStatus) -> N
     rig.after(0)
     assert rig.after(50, lost) == (10 + BEAT_SECONDS if lost.uplink else None)
     rig.after(20)
-    assert new_file.parse(rig.files.content[str(NEW_FILE)]).ready is bool(lost.uplink)
+    assert new_file.parse(rig.files.content[str(NEW_FILE)]).ready == (BOOT_ID if lost.uplink else "")
     assert not rig.kept
     rig.after(SECONDS)
     assert rig.kept

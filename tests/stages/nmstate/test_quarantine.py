@@ -51,16 +51,16 @@ def test_each_boot_of_a_new_file_is_noted() -> None:
 
 def test_boots_are_counted_also_after_one_that_stayed_ready() -> None:
     """A lease of the file may end a year later; the last known good file itself is never counted."""
-    files = disk(lost=NewFile(FILE.digest, ready=True))
+    files = disk(lost=NewFile(FILE.digest, ready="boot0"))
     for boot in ("boot1", "boot2"):
         quarantined(files, boot, 2).begin(FILE.digest, "worker-0")
     assert noted(files) == LOST
     chosen, problem = quarantined(files, "boot3", 2).choose(FILE, "worker-0", run=None)
     assert chosen.digest == OLD.digest
     assert problem
-    files = disk(lost=NewFile(OLD.digest, ready=True))
+    files = disk(lost=NewFile(OLD.digest, ready="boot0"))
     quarantined(files, "boot1", 2).begin(OLD.digest, "worker-0")
-    assert noted(files) == NewFile(OLD.digest, ready=True)
+    assert noted(files) == NewFile(OLD.digest, ready="boot0")
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import sys
 from collections import Counter
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
@@ -32,6 +31,7 @@ from fakes import (
 from nodenet.core.apply import new_file
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
+from nodenet.core.apply.unsettled import GRACE_SECONDS, SETTLE_SECONDS
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -58,10 +58,10 @@ from nodenet.stages.apply.probes import ProbeEdges, Probes
 from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import Undo
-from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.nmstate.taken import Taken
 
@@ -93,18 +93,18 @@ class Rig:
     def __post_init__(self) -> None:
         parts = {name: getattr(self, name) for name in EDGES}
         edges = stage_edges(**parts)
-        early = EarlyStart(self.manager, self.profiles, self.clock)
+        settling = Settling(self.manager, self.profiles, self.kernel, self.clock)
         outside_probes = ProbeEdges(
             self.kernel, self.neighbours, FakeProbe(), FakeTargets(), self.files, FakeProfiles()
         )
         self.probes = Probes(outside_probes, Scope(), self.patience, forward_seconds=0.2, back_seconds=0.3)
         quarantine = Quarantine(self.files, edges.store, BOOT_ID, 2)
-        missing = MissingLinks(self.kernel, self.systemd, self.clock)
+        missing = MissingLinks(self.kernel, self.files, self.systemd, self.clock)
         self.changes, self.undo = Changes(edges), Undo(edges)
         self.pipeline = Pipeline(edges, Settings())
         going_back, recorder = GoingBack(edges, self.pipeline), Recorder.of(edges, Settings())
         taken = Taken(self.systemd)
-        own = (self.pipeline, early, self.probes, quarantine, missing, going_back, recorder, taken)
+        own = (self.pipeline, settling, self.probes, quarantine, missing, going_back, recorder, taken)
         self.stage = NmstateStage(edges, *own, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
@@ -144,7 +144,7 @@ async def test_a_new_file_is_applied_committed_and_recorded() -> None:
     assert len(rig.nmstate.applied) == 1
 
 
-async def test_a_good_apply_reads_each_record_once(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_good_apply_reads_each_record_once() -> None:
     """And looks at what it replaces, or at what must be readable later. Before there was one store: 25 times."""
 
     class Counting(FakeFiles):
@@ -156,8 +156,6 @@ async def test_a_good_apply_reads_each_record_once(capsys: pytest.CaptureFixture
     reads: Counter[str] = Counter()
     rig = Rig(files=Counting({FILE: TEXT}))
     assert isinstance(await rig.attempt(), Done)
-    with capsys.disabled():
-        sys.stdout.write(f"records read per good apply: {dict(reads)}\n")
     assert max(reads.values()) <= 3
     reads.clear()
     await rig.attempt()
@@ -206,9 +204,11 @@ async def test_a_state_that_matches_already_is_adopted() -> None:
     assert rig.record.phase is Phase.GOOD
 
 
-@pytest.mark.parametrize("status", [state for state in ManagerState if state is not ManagerState.READY])
+@pytest.mark.parametrize(
+    "status", [state for state in ManagerState if state not in (ManagerState.READY, ManagerState.STARTING)]
+)
 async def test_network_manager_is_waited_for_in_words(status: ManagerState) -> None:
-    """Nothing is touched before it is past its start-up."""
+    """Nothing is touched before it is there."""
     rig = Rig(manager=FakeManager(status))
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
@@ -328,7 +328,8 @@ GONE = NmstateFailure(FailureKind.INVALID, "Interface eth0 does not exist")
 async def test_a_link_that_udev_brings_late_is_waited_for_and_the_file_is_applied_then() -> None:
     """Libnmstate is not asked again before it is there."""
     rig = Rig(nmstate=FakeNmstate({"interfaces": [1]}, difference_fails=GONE), kernel=FakeKernel())
-    wait = Waiting("the link eth0 of worker-0.yml, which udev may still bring", frozenset({Topic.KERNEL}), 20.0)
+    there = "the link eth0 of worker-0.yml, which udev may still bring; this host has no NIC"
+    wait = Waiting(there, frozenset({Topic.KERNEL}), 20.0)
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
     assert (outcome.reason, outcome.topics, outcome.seconds) == (wait.reason, wait.topics, wait.seconds)
@@ -346,7 +347,9 @@ async def test_a_vlan_is_not_applied_before_udev_had_time_for_the_link_below_it(
     for _ in range(2):
         outcome = await rig.attempt()
         assert isinstance(outcome, Waiting)
-        assert outcome.reason == "the link eth9 of worker-0.yml, which udev may still bring"
+        assert outcome.reason.startswith(
+            "the link eth9 of worker-0.yml, which udev may still bring; this host has eth0"
+        )
     assert (rig.nmstate.applied, rig.files.content.get(str(INTENT))) == ([], None)
     rig.clock.now += 20
     assert isinstance(await rig.attempt(), Done)
@@ -360,7 +363,7 @@ async def test_a_link_that_never_comes_is_a_refusal_with_the_same_cause_and_noth
     for request in (NOTHING, NOTHING, Request(1, retry_refused=True)):
         outcome = await rig.attempt(request=request)
         assert isinstance(outcome, Failed)
-        assert outcome.problem.cause == "worker-0.yml: Interface eth0 does not exist"
+        assert outcome.problem.cause == "worker-0.yml: Interface eth0 does not exist; this host has no NIC"
     assert (rig.nmstate.applied, rig.files.writes) == ([], [str(path_of(1))])
 
 
@@ -572,7 +575,10 @@ async def test_while_a_file_is_tried_again_its_name_the_try_and_the_last_error_a
 
 
 STATIC = b"interfaces:\n- name: eth0\n  type: ethernet\n  ipv4: {dhcp: false, enabled: true}\n"
-ASKS = Inventory(states={"eth0": "getting its IP configuration"}, automatic=frozenset({"eth0"}))
+ASKS = Inventory(states={"eth0": "getting its IP configuration"})
+
+
+ACTIVATES = "NetworkManager, which still activates eth0"
 
 
 def starting(text: bytes = STATIC, found: Inventory = ASKS) -> Rig:
@@ -584,10 +590,8 @@ def starting(text: bytes = STATIC, found: Inventory = ASKS) -> Rig:
 
 async def attempt_later(rig: Rig) -> Outcome:
     """Return what comes after NetworkManager has been starting for some seconds."""
-    first = await rig.attempt()
-    assert isinstance(first, Waiting)
-    assert (first.reason, first.seconds) == (ManagerState.STARTING.value, 3.0)
-    rig.clock.now += 3
+    await rig.attempt()
+    rig.clock.now += GRACE_SECONDS
     return await rig.attempt()
 
 
@@ -596,6 +600,12 @@ async def test_a_static_file_does_not_wait_for_a_lease_that_it_does_not_ask_for(
     rig = starting()
     assert isinstance(await attempt_later(rig), Done)
     assert rig.nmstate.applied == [STATIC.decode()]
+
+
+async def test_a_file_for_another_link_waits_for_nothing() -> None:
+    """A cabled storage NIC without DHCP keeps NetworkManager's start open for minutes."""
+    rig = starting(found=Inventory(states={**ASKS.states, "eth1": ASKS.states["eth0"]}, settled=frozenset({"eth0"})))
+    assert isinstance(await rig.attempt(), Done)
 
 
 async def test_an_early_file_looks_for_open_vswitch_and_for_other_checkpoints_as_often_as_another_one() -> None:
@@ -613,56 +623,39 @@ async def test_an_early_file_looks_for_open_vswitch_and_for_other_checkpoints_as
     assert outcome.seconds == 2.0
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [(STATIC.replace(b"false", b"true"), ASKS), (STATIC, replace(ASKS, automatic=frozenset()))],
-    ids=["the lease is wanted", "a profile of an administrator"],
-)
-async def test_what_is_on_its_way_is_waited_for(text: bytes, found: Inventory) -> None:
-    """Nothing is applied, and libnmstate is not asked."""
-    rig = starting(text, found)
+async def test_a_lease_that_the_file_wants_is_waited_for() -> None:
+    """Nothing is applied, and libnmstate is not asked; no link is waited for without end."""
+    rig = starting(STATIC.replace(b"false", b"true"))
     outcome = await attempt_later(rig)
     assert isinstance(outcome, Waiting)
-    assert (outcome.reason, outcome.seconds) == (ManagerState.STARTING.value, 5.0)
+    assert (outcome.reason, outcome.seconds) == (ACTIVATES, 1.0)
     assert rig.nmstate.applied == []
+    rig.clock.now += SETTLE_SECONDS
+    assert isinstance(await rig.attempt(), Done)
 
 
 async def test_a_file_in_force_is_kept_while_another_link_waits_for_a_lease() -> None:
-    """Where the state differs, what the file gave to a link may be on its way: the end of the start is waited for."""
+    """Where the state differs, what the file gave to a link may be on its way: the link is waited for."""
     rig = Rig(files=FakeFiles({FILE: STATIC}))
     assert isinstance(await rig.attempt(), Done)
-    rig.manager.status, rig.profiles.found = ManagerState.STARTING, Inventory(settled=frozenset({"eth0"}))
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, ASKS
     assert isinstance(await attempt_later(rig), Skipped)
     rig.nmstate.left = {"interfaces": [{"name": "eth0"}]}
     waiting = await rig.attempt()
     assert isinstance(waiting, Waiting)
-    assert waiting.reason == ManagerState.STARTING.value
+    assert waiting.reason == ACTIVATES
     assert len(rig.nmstate.applied) == 1
+    rig.profiles.found = Inventory(states=ASKS.states, settled=frozenset({"eth0"}))
+    assert isinstance(await rig.attempt(), Done)
 
 
 async def test_a_lease_that_a_file_in_force_asks_for_is_not_waited_for() -> None:
     """Its profile asks without end: NetworkManager never ends its start where no server answers on one of the links."""
     rig = Rig(files=FakeFiles({FILE: STATIC.replace(b"false", b"true")}))
     assert isinstance(await rig.attempt(), Done)
-    rig.manager.status, rig.profiles.found = ManagerState.STARTING, replace(ASKS, automatic=frozenset())
+    rig.manager.status, rig.profiles.found = ManagerState.STARTING, ASKS
     assert isinstance(await attempt_later(rig), Skipped)
     assert len(rig.nmstate.applied) == 1
-
-
-async def test_a_file_that_fails_early_is_tried_anew_after_the_start() -> None:
-    """The failure is logged, is no try and refuses nothing."""
-    rig = starting()
-    rig.nmstate.fails = [NmstateFailure(FailureKind.VERIFICATION, "eth0 has no address")]
-    with capture_logs() as logs:
-        waiting = await attempt_later(rig)
-    assert isinstance(waiting, Waiting)
-    assert waiting.reason == ManagerState.STARTING.value
-    early = "worker-0.yml could not be applied while NetworkManager was starting: eth0 has no address"
-    assert [entry["event"] for entry in logs if entry["log_level"] == "warning"] == [early]
-    assert isinstance(await rig.attempt(), Waiting)
-    rig.manager.status = ManagerState.READY
-    assert isinstance(await rig.attempt(), Done)
-    assert rig.record.phase is Phase.GOOD
 
 
 GATEWAY, OTHER = ip_address("192.0.2.1"), ip_address("192.0.2.5")

@@ -434,7 +434,7 @@ async def test_a_second_family_that_nothing_names_has_a_moment_in_the_first_boot
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
     assert outcome.reason == "no answer from an IPv6 router on eth0 yet"
-    rig.clock.now += ANSWER_SECONDS + 0.1
+    rig.clock.now += ANSWER_SECONDS[Family.IPV6] + 0.1
     await rig.published()
     rig.reboot()
     await rig.published()
@@ -467,7 +467,7 @@ async def test_a_first_file_that_fails_holds_kubelet() -> None:
     outcome = await rig.stage.attempt(FAILED)
     assert isinstance(outcome, Waiting)
     held = "kubelet does not start with 192.0.2.5, which the node did not have in its last boot"
-    assert outcome.reason == f"{FAILED.file_failure}; {held}"
+    assert outcome.reason == f"{FAILED.file_failure}; {held}; an edit of the file is taken by itself"
     assert rig.files.writes == []
     rig.kernel.now = host(OTHER)
     assert (await rig.published()).selection.node_ips == (OTHER.address,)  # type: ignore[union-attr]

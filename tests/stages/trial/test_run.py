@@ -148,7 +148,7 @@ async def test_a_confirmed_file_is_installed_and_good() -> None:
     good = History(rig.files).good("worker-0").entry
     assert good is not None
     assert (good.number, good.name, good.digest, good.kind) == (1, "worker-0.yml", DIGEST, Kind.TRIAL)
-    assert b'"ready": true' in content[str(NEW_FILE)]
+    assert f'"ready": "{BOOT_ID}"'.encode() in content[str(NEW_FILE)]
     assert not {PATH, str(CHANGE)} & content.keys()
     writes = rig.files.writes
     assert writes.index(str(CHANGE)) < writes.index(OWN) < writes.index(str(INTENT))

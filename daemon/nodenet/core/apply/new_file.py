@@ -8,7 +8,7 @@ begins another one.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 
 from nodenet.core.record_version import fields
 
@@ -19,26 +19,24 @@ VERSION = 1
 class NewFile:
     """The record: the file with *digest*, the *boots* that began with it and did not stay READY.
 
-    *ready*: the last one has. *cut_off* is the boot in which the file cut the node off, or
+    *ready* is the last one that has. *cut_off* is the boot in which the file cut the node off, or
     could not be rolled back, and *cause* says which and how that showed.
     """
 
     digest: str
     boots: tuple[str, ...] = ()
-    ready: bool = False
+    ready: str = ""
     cut_off: str = ""
     cause: str = ""
-    stayed: str = field(default="", compare=False)
-    """The last boot that stayed READY: a restart of nodenetd in it is no other boot."""
 
 
 def begun(before: NewFile | None, digest: str, boot_id: str) -> NewFile:
     """Return the record of boot *boot_id*, which begins with the file *digest*."""
     if before is None or before.digest != digest:
         return NewFile(digest, (boot_id,))
-    if boot_id in (*before.boots, before.stayed):
+    if boot_id in (*before.boots, before.ready):
         return before
-    return replace(before, boots=(*before.boots, boot_id), ready=False)
+    return replace(before, boots=(*before.boots, boot_id), ready="")
 
 
 def reached_ready(before: NewFile, boot_id: str, *, applied: bool) -> NewFile:
@@ -46,10 +44,8 @@ def reached_ready(before: NewFile, boot_id: str, *, applied: bool) -> NewFile:
 
     *applied*: with the file, and for long enough. Otherwise the boot says nothing about the file.
     """
-    if applied and before == NewFile(before.digest, ready=True):
-        return before  # nothing was counted
     if applied:
-        return NewFile(before.digest, ready=True, stayed=boot_id)
+        return before if before.ready and not before.boots else NewFile(before.digest, ready=boot_id)
     return replace(before, boots=tuple(boot for boot in before.boots if boot != boot_id))
 
 
@@ -70,7 +66,7 @@ def parse(content: bytes) -> NewFile:
     found = fields(content, VERSION)
     boots = found.get("boots")
     if isinstance(boots, list) and all(isinstance(boot, str) for boot in boots):
-        match [found.get(key, "") for key in ("digest", "ready", "cut_off", "cause", "stayed")]:
-            case [str(digest), bool(ready), str(cut_off), str(cause), str(stayed)]:
-                return NewFile(digest, tuple(boots), ready, cut_off, cause, stayed)
+        match [found.get(key, "") for key in ("digest", "ready", "cut_off", "cause")]:
+            case [str(digest), str(ready), str(cut_off), str(cause)]:
+                return NewFile(digest, tuple(boots), ready, cut_off, cause)
     raise ValueError("not a complete record: a value is missing or has another type")

@@ -37,8 +37,12 @@ class Facts:
         """The link of each node IP, None where it is not known."""
         selection = self.selection or Selection()
         found = {each.address: each.link for each in selection.selected}
-        first = {selection.node_ips[0]: selection.link} if selection.node_ips else {}
-        return tuple((first | found).get(address) for address in selection.node_ips)
+        if not selection.node_ips:
+            return ()
+        # What was selected on a link that is below a bridge now went there with the first one.
+        before = found.setdefault(selection.node_ips[0], selection.link or "")
+        links = (found.get(address) for address in selection.node_ips)
+        return tuple(selection.link if link == before else link for link in links)
 
     def same_place(self, other: Facts) -> bool:
         """Return whether the node IPs are the same as in *other*, on the same link."""

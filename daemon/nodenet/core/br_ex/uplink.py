@@ -80,6 +80,23 @@ def main_uplink(facts: BridgeFacts, taken: str | None = None) -> Uplink:
     return chosen
 
 
+def refuse_another_uplink(facts: BridgeFacts) -> None:
+    """Return where no bridge would lose the link that it is over, unless a file orders that. Raises UplinkRefused.
+
+    A lease that comes late, or a NIC without a carrier, may let the node IP be on another link for once. A bridge whose
+    link is gone from the node has none to lose.
+    """
+    for chosen in uplinks(facts):
+        now = facts.uplink_of(chosen.bridge)
+        ordered = chosen.rule in (UplinkRule.DEFAULT_BRIDGE, UplinkRule.EXTRA_BRIDGE)
+        if ordered or now in (None, chosen.link) or state.link(facts.state, str(now)) is None:
+            continue
+        raise UplinkRefused(
+            f"{chosen.bridge} is over {now} and stays there, although {chosen.link} would be chosen: {chosen.reason}",
+            remedy=f"Look at the cable and the DHCP server of {now}; to change the uplink run `nodenetctl bridge make`",
+        )
+
+
 def below(facts: BridgeFacts, bridge: str) -> str | None:
     """Return the link of the host that is a port of *bridge* now, None where there is none."""
     return facts.uplink_of(bridge)

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from nodenet.core.hosted_services.api_int import ApiInt
 from nodenet.core.hosted_services.duties import Duty
 from nodenet.core.hosted_services.model import ClusterNode, Inputs, Service
+from nodenet.core.hosted_services.upstreams import LOOP
 from nodenet.core.ip import IPAddress
 
 RUN = "/run/nodenet/hosted"
@@ -18,7 +19,7 @@ HOSTS = f"{RUN}/hosts"
 BUS_NAME = "org.nodenet1.Dnsmasq"
 MOST_QUERIES = 5000
 """Queries under way: 150, as usual, are those of one pod that asks a server which is away."""
-RESERVED = frozenset({"api", "api-int", "apps", "localhost"})
+RESERVED = frozenset({"api", "api-int", "apps", "localhost", LOOP})
 """Last labels that no node may take over by its name: those of the cluster's domain, and this host (RFC 6761, 6.3)."""
 
 
@@ -34,6 +35,7 @@ def hosts(inputs: Inputs, api: ApiInt) -> str:
     domain = inputs.options.cluster_domain
     lines = [f"{address} {inputs.options.api_int_name}" for address in api.addresses] if inputs.spec.api_int else []
     lines += [f"{vip} api.{domain}" for vip in inputs.options.api_vips]
+    lines += [f"127.0.0.1 {LOOP}.{domain}"]
     lines += sorted(f"{address} {_host(node.name, domain)}" for node in _named(inputs) for address in node.addresses)
     return "".join(f"{line}\n" for line in lines)
 

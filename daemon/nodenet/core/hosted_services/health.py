@@ -44,6 +44,13 @@ def readyz(options: Options, host: str, *, mark: int = 0) -> Target:
     return Target(host, options.api_port, "/readyz", options.ca_file, options.api_int_name, mark=mark)
 
 
+def ingress(options: Options) -> Target:
+    """Return the check of this node's ingress controller."""
+    place, _, path = options.ingress_health.removeprefix("http://").partition("/")
+    host, _, port = place.rpartition(":")
+    return Target(host, int(port), f"/{path}")
+
+
 class Distrust(StrEnum):
     """What keeps a server from being verified; the value is the remedy."""
 

@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterator
 
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.model import Inputs, Options, Place, Purpose, Role, of_family
+from nodenet.core.hosted_services.packets import NEAR
 from nodenet.core.ip import Family, IPAddress, family_of
 
 RUN = "/run/nodenet/hosted"
@@ -19,8 +20,11 @@ WEIGHT_FILES = {Purpose.API: f"{RUN}/api-weight", Purpose.INGRESS: f"{RUN}/ingre
 MUTE_FILES = {(purpose, family): f"{RUN}/{purpose}-{family.value}-mute" for purpose in Purpose for family in Family}
 """Each holds 0, or the number at which the instance of that VIP sends nothing and holds no address."""
 PRIORITIES = {Purpose.API: 40, Purpose.INGRESS: 20}
-_FAST_SECONDS = 1.0
-"""VRRPv2 counts whole seconds (RFC 3768, 5.3.7); a shorter interval needs VRRPv3 (RFC 5798, 5.2.7)."""
+FORMER_SECONDS = 1.0
+"""The interval of the stack that nodenet replaces.
+
+VRRPv2 counts whole seconds (RFC 3768, 5.3.7); a shorter interval needs VRRPv3 (RFC 5798, 5.2.7).
+"""
 
 
 def router_ids(cluster: str) -> dict[Purpose, int]:
@@ -113,7 +117,7 @@ def _sync_group(inputs: Inputs, purpose: Purpose, held: list[VipDuty]) -> Iterat
 
 def _is_version_3(options: Options, family: Family) -> bool:
     """Return whether VRRPv3 is spoken: always for IPv6, and for intervals that VRRPv2 cannot say."""
-    return family is Family.IPV6 or options.advert_interval < _FAST_SECONDS
+    return family is Family.IPV6 or options.advert_interval < FORMER_SECONDS
 
 
 def peers(inputs: Inputs, duty: VipDuty, place: Place) -> list[IPAddress]:
@@ -131,6 +135,7 @@ def _unicast(place: Place, others: Collection[IPAddress]) -> Iterator[str]:
     """Yield nothing without a peer: keepalived refuses a source address without peers."""
     if others:
         yield f"unicast_src_ip {place.address}"
+        yield f"unicast_ttl {NEAR}"  # otherwise that of the kernel for IPv6, and no peer could know where it is from
         yield "unicast_peer {"
         yield from (f"    {peer}" for peer in others)
         yield "}"

@@ -137,6 +137,8 @@ class Options:
     ca_file: str = "/run/nodenet/hosted/ca.crt"
     """Where nodenet-hosted keeps the CA of the API servers for every program that verifies them."""
 
+    ingress_health: str = "http://127.0.0.1:1936/healthz/ready"
+
     @property
     def api_int_name(self) -> str:
         """The name ``api-int`` with the cluster's domain; a certificate of the API has it."""

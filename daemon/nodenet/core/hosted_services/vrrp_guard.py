@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from nodenet.core.hosted_services.duties import VipDuty
-from nodenet.core.hosted_services.keepalived import peers
+from nodenet.core.hosted_services.keepalived import FORMER_SECONDS, peers
 from nodenet.core.hosted_services.model import Inputs
 from nodenet.core.hosted_services.packets import NEAR, VRRP_PROTOCOL
 from nodenet.core.ip import Family, IPAddress, family_of
@@ -37,5 +37,7 @@ def _accepted(inputs: Inputs, held: list[VipDuty]) -> Iterator[str]:
         if allowed:
             shown = ", ".join(map(str, sorted(allowed, key=int)))
             link = inputs.here.places[family].link
-            near = f"{protocol} {limit} {NEAR} meta l4proto {VRRP_PROTOCOL}"
-            yield f'iifname "{link}" {protocol} saddr {{ {shown} }} {near} accept'
+            # The former stack sends VRRP by IPv6 with the hop limit of the kernel.
+            former = family is Family.IPV6 and inputs.options.advert_interval >= FORMER_SECONDS
+            near = "" if former else f"{protocol} {limit} {NEAR} "
+            yield f'iifname "{link}" {protocol} saddr {{ {shown} }} {near}meta l4proto {VRRP_PROTOCOL} accept'

@@ -1,8 +1,8 @@
 """Does NetworkManager hold a DHCPv4 lease for a link, or only show the one that it has given up?
 
-Where a profile is applied again, NetworkManager drops its lease and asks for another one. It leaves the old address on
-the link for 15 s meanwhile, and shows the old options for good (NetworkManager 1.36 to 1.58). The two differ in
-whether the profile was applied again, and whether options came since.
+Where a profile is applied again with other IPv4 settings, NetworkManager drops its lease and asks for another one. It
+leaves the old address on the link for 15 s meanwhile, and shows the old options for good. The two differ in whether
+such settings were applied, and whether options came since.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ KEPT_SECONDS = 17.0
 
 @dataclass(frozen=True, slots=True)
 class LeaseMark:
-    """What NetworkManager shows of a link: its *address* by DHCP, which settings are *applied*, and the lease *given*.
+    """What NetworkManager shows of a link: its *address* by DHCP, which IPv4 settings are *applied*, the lease *given*.
 
     *applied* and *given* change with each apply and each lease; nothing else is known about them.
     """

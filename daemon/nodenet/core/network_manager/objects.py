@@ -57,10 +57,13 @@ _KINDS = {
 }
 DISCONNECTED = "disconnected"
 """A device that could be used, and is not."""
+UNMANAGED, UNAVAILABLE = "unmanaged", "unavailable"
+IDLE = (UNMANAGED, UNAVAILABLE, DISCONNECTED)
+"""What the words of a device begin with that NetworkManager does nothing on."""
 _STATES = {
     # NMDeviceState
-    10: "unmanaged",
-    20: "unavailable",
+    10: UNMANAGED,
+    20: UNAVAILABLE,
     30: DISCONNECTED,
     40: "preparing",
     50: "configuring",

@@ -5,6 +5,7 @@ libnmstate gets the *text* of the file, unchanged. The tree read here is used fo
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from nodenet.core.node_file.addresses import LinkAddress, static_addresses
@@ -81,13 +82,19 @@ def judge(file: NodeFile) -> Judged:
             cause, "An NMState document begins with keys such as `interfaces:`", document.line, document.column
         )
         return Judged(Desired(empty=False), (finding,), document)
-    found = [
-        *wrong_keys(document),
-        *wrong_values(document),
-        *contradictions(document),
-        *unreachable_gateways(document),
-    ]
-    return Judged(_desired(document), ordered(found), document)
+    return Judged(_desired(document), ordered(_findings(document)), document)
+
+
+def _findings(document: Block) -> Iterator[Finding]:
+    """Yield what is wrong, without what only follows from it: a mistyped key is not missing, and has no gateway."""
+    keys = list(wrong_keys(document))
+    yield from keys
+    mistyped_in = {each.key.rpartition(".")[0] for each in keys}
+    values = [each for each in wrong_values(document) if each.key not in mistyped_in or not each.is_missing]
+    yield from values
+    yield from contradictions(document)
+    if not errors([*keys, *values]):
+        yield from unreachable_gateways(document)
 
 
 def secrets_in(text: str) -> Secrets:

@@ -47,13 +47,14 @@ class Demands:
     """What the file asks for.
 
     *addressed* are the families in which it gives any link an address, *hops* its static default routes. *isolated*:
-    it says that the node needs no default route in the main table.
+    it says that the node needs no default route in the main table. *mtu*: it names the MTU of a link.
     """
 
     addressed: frozenset[Family] = frozenset()
     hops: frozenset[Hop] = frozenset()
     leases: frozenset[Lease] = frozenset()
     isolated: bool = False
+    mtu: bool = False
 
     def within(self, tables: Collection[str]) -> Demands:
         """Return what counts where the default routes of *tables* are used."""
@@ -75,7 +76,8 @@ def demands(document: Block, names: Mapping[str, str] = MappingProxyType({})) ->
     found = [route for _, route in routes(document)]
     hops = frozenset(hop for route in found for hop in _hops(route, names))
     elsewhere = ({each.table for each in hops} | {each.table for each in leases}) - {MAIN_TABLE}
-    return Demands(addressed, hops, leases, bool(elsewhere) or any(map(_is_end, found)))
+    isolated = bool(elsewhere) or any(map(_is_end, found))
+    return Demands(addressed, hops, leases, isolated, any(text(item, "mtu") for item in present))
 
 
 def _section(item: Block, family: Family) -> Block | None:

@@ -41,6 +41,11 @@ class Finding:
     by_table: bool = False
     """The finding is from our table of NMState's keys. If libnmstate accepts the file, the finding is dropped."""
 
+    @property
+    def is_missing(self) -> bool:
+        """Whether a key is not there that should be: *key* is the place of its mapping."""
+        return self.cause.endswith("` is missing")
+
     def sentence(self) -> str:
         """Return key, value and cause in one line."""
         if not self.key or self.names_its_key:

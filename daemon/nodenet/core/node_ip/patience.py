@@ -22,8 +22,11 @@ from nodenet.core.node_ip.select import Candidate, Selection
 
 MOST_SECONDS = 60.0
 """For all but the last node IP, from the first address on that could be published."""
-ANSWER_SECONDS = 5.0
-"""For a router or DHCP server of the second family that nothing names: whether there is one is not known."""
+ANSWER_SECONDS = {Family.IPV6: 5.0, Family.IPV4: 10.0}
+"""For a router or DHCP server of the second family that nothing names: whether there is one is not known.
+
+A DHCP client asks at 0, 2.6 and 7.5 s.
+"""
 ANSWERS = {Family.IPV6: "an IPv6 router", Family.IPV4: "a DHCP server"}
 
 
@@ -60,7 +63,7 @@ def wait(seen: Seen) -> Wait | None:
         waits += [Wait(item.reason) for item in selection.pending]
         waits += _better_links(seen)
         if asked := unanswered(seen.snapshot, seen.policy, selection.link, selection.selected):
-            waits.append(Wait(f"no answer from {ANSWERS[asked]} on {selection.link} yet", ANSWER_SECONDS))
+            waits.append(Wait(f"no answer from {ANSWERS[asked]} on {selection.link} yet", ANSWER_SECONDS[asked]))
     return max(waits, key=lambda each: each.seconds or 0.0, default=None)
 
 

@@ -50,5 +50,6 @@ def policy_from(settings: Settings, reading: HintReading) -> Policy:
         platform=settings.platform,
         user_managed_lb=settings.user_managed_lb,
         deny_links=settings.deny_links,
+        masquerade_subnets=settings.ovn_masquerade_subnets,
         route_tables=settings.route_tables,
     )

@@ -15,7 +15,8 @@ PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
 class OvsInterface:
     """A row of the table Interface; *kind* is its ``type`` ("" or ``system``, ``internal``, ``patch`` …).
 
-    *ofport* is its OpenFlow port number, None while it has none; *ofport_request* the one that it is to have.
+    *ofport* is its OpenFlow port number, None while it has none; *ofport_request* the one that it is to have. *options*
+    are those of its kind: the ``peer`` of a patch port.
     """
 
     name: str
@@ -24,6 +25,7 @@ class OvsInterface:
     external_ids: Mapping[str, str] = field(default_factory=_nothing)
     ofport: int | None = None
     ofport_request: int | None = None
+    options: Mapping[str, str] = field(default_factory=_nothing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterable, Iterator
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Route
 from nodenet.core.network_manager.profiles import Device
-from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
+from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge, OvsPort
 
 OWN_PROTOCOLS = frozenset({"kernel", "redirect", "static", "dhcp", "ra"})
 """Of the kernel's own routes, and of those of NetworkManager."""
@@ -47,14 +47,17 @@ def foreign_ports(bridges: Iterable[OvsBridge]) -> Iterator[tuple[str, str]]:
         yield from ((bridge.name, port.name) for port in bridge.ports if not port.by_network_manager)
 
 
+def patch_ports(bridges: Iterable[OvsBridge]) -> Iterator[tuple[str, OvsPort]]:
+    """Yield the patch ports of other programs, such as those of OVN, with the names of their bridges."""
+    for bridge in bridges:
+        for port in bridge.ports:
+            if not port.by_network_manager and [item.kind for item in port.interfaces] == [PATCH]:
+                yield bridge.name, port
+
+
 def patched(bridges: Iterable[OvsBridge]) -> frozenset[str]:
     """Return the bridges on which another program has a patch port, as OVN has on br-ex."""
-    return frozenset(
-        bridge.name
-        for bridge in bridges
-        for port in bridge.ports
-        if not port.by_network_manager and any(item.kind == PATCH for item in port.interfaces)
-    )
+    return frozenset(name for name, _ in patch_ports(bridges))
 
 
 def ports_of_bridges(bridges: Iterable[OvsBridge]) -> frozenset[str]:

@@ -20,7 +20,7 @@ from nodenet.core.persistent_ips.claim import (
     failed_patch,
 )
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, Sync, read_claim, write_status
+from nodenet.core.persistent_ips.effects import Announce, Here, Hold, ReadClaim, Save, Steps, Sync, WriteStatus, ask
 from nodenet.core.persistent_ips.model import (
     Attachment,
     Interface,
@@ -199,7 +199,7 @@ def _reported(here: Here, reference: PodReference, claim: Claim, rows: tuple[Res
     """Let the claim's status name addresses and pod. Raises Conflict for a claim that changed."""
     addresses = tuple(row.address for row in rows)
     if not is_true(claim, addresses, reference.pod.name):
-        yield from write_status(claim, allocated_patch(claim, addresses, reference.pod.name, here.now))
+        yield from ask(WriteStatus(claim, allocated_patch(claim, addresses, reference.pod.name, here.now)))
 
 
 def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
@@ -228,14 +228,14 @@ def _report(here: Here, claim: Claim, reason: Reason, error: CniError) -> Steps[
     yield Announce(str(reason), error.text, claim=claim)
     if (patch := failed_patch(claim, reason, error.text, here.now)) is not None:
         try:
-            yield from write_status(claim, patch)
+            yield from ask(WriteStatus(claim, patch))
         except (ApiAway, Forbidden, NotFound, Conflict):
             return
 
 
 def _again(claim: Claim) -> Steps[Claim]:
     """Return the claim as it is after it changed. Raises CniError when it is another one."""
-    found = yield from read_claim(claim.namespace, claim.name)
+    found = yield from ask(ReadClaim(claim.namespace, claim.name))
     if found.uid != claim.uid:
         raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} was deleted and made again", SLOW)
     return found

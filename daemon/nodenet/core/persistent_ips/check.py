@@ -14,7 +14,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.api import Conflict
 from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import known_addresses
-from nodenet.core.persistent_ips.effects import Here, Hold, Save, Steps, create_lease
+from nodenet.core.persistent_ips.effects import CreateLease, Here, Hold, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import Interface, Owner, Reservation, State
 from nodenet.core.persistent_ips.repair import restore
@@ -122,7 +122,7 @@ def _reserve(here: Here, wanted: Lease) -> Steps[bool]:
     """Reserve an address that a claim's status has; this node is responsible for it until another one uses it."""
     yield Hold(wanted.owner.hold)
     try:
-        lease = yield from create_lease(wanted)
+        lease = yield from ask(CreateLease(wanted))
     except Conflict:
         return False  # another node was faster: the next check sees whose it is
     made = Reservation(lease.network, lease.address, lease.owner, State.REPORTED, lease.uid, lease.version, here.now)

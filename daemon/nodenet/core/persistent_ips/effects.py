@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from nodenet.core.persistent_ips.book import Book, Change
 from nodenet.core.persistent_ips.claim import Claim
@@ -37,6 +37,12 @@ class Here:
     """A reference on a network without allowPersistentIPs is ignored (``[ipam] claim_not_allowed``)."""
 
 
+class Ask(Generic[T]):
+    """A request to the API whose answer is of this type."""
+
+    __slots__ = ()
+
+
 @dataclass(frozen=True, slots=True)
 class Hold:
     """→ None, once no other verb has this key; it is held until the generator ends."""
@@ -45,7 +51,7 @@ class Hold:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadPod:
+class ReadPod(Ask[Pod]):
     """→ Pod. NotFound."""
 
     namespace: str
@@ -53,7 +59,7 @@ class ReadPod:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadDefinition:
+class ReadDefinition(Ask[str]):
     """→ the text of a NetworkAttachmentDefinition's configuration. NotFound."""
 
     namespace: str
@@ -61,7 +67,7 @@ class ReadDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadClaim:
+class ReadClaim(Ask[Claim]):
     """→ Claim as it is now. NotFound."""
 
     namespace: str
@@ -69,7 +75,7 @@ class ReadClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class AwaitClaim:
+class AwaitClaim(Ask[Claim | None]):
     """→ Claim, or None when it does not come within the time that a runtime waits."""
 
     namespace: str
@@ -77,28 +83,28 @@ class AwaitClaim:
 
 
 @dataclass(frozen=True, slots=True)
-class CreateLease:
+class CreateLease(Ask[Lease]):
     """→ Lease with UID and version. Conflict: the address is taken."""
 
     lease: Lease
 
 
 @dataclass(frozen=True, slots=True)
-class ReadLease:
+class ReadLease(Ask[Lease]):
     """→ Lease. NotFound."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class ListLeases:
+class ListLeases(Ask[tuple[Lease, ...]]):
     """→ tuple of Leases."""
 
     selector: str
 
 
 @dataclass(frozen=True, slots=True)
-class MoveLease:
+class MoveLease(Ask[Lease]):
     """→ Lease, for which this node is responsible now. Conflict: it is of another owner. NotFound."""
 
     lease: Lease
@@ -114,7 +120,7 @@ class DeleteLease:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteStatus:
+class WriteStatus(Ask[Claim]):
     """→ Claim as it is then. Conflict: it was changed. NotFound."""
 
     claim: Claim
@@ -165,55 +171,7 @@ Effect = ApiEffect | Hold | Save | Sync | Announce
 Steps = Generator[Effect, Any, T]
 
 
-def read_pod(namespace: str, name: str) -> Steps[Pod]:
-    """Return the pod. Raises NotFound."""
-    found: Pod = yield ReadPod(namespace, name)
-    return found
-
-
-def read_definition(namespace: str, name: str) -> Steps[str]:
-    """Return the configuration in a NetworkAttachmentDefinition. Raises NotFound."""
-    found: str = yield ReadDefinition(namespace, name)
-    return found
-
-
-def read_claim(namespace: str, name: str) -> Steps[Claim]:
-    """Return the claim. Raises NotFound."""
-    found: Claim = yield ReadClaim(namespace, name)
-    return found
-
-
-def await_claim(namespace: str, name: str) -> Steps[Claim | None]:
-    """Return the claim once it exists."""
-    found: Claim | None = yield AwaitClaim(namespace, name)
-    return found
-
-
-def create_lease(lease: Lease) -> Steps[Lease]:
-    """Return the Lease that was made. Raises Conflict."""
-    found: Lease = yield CreateLease(lease)
-    return found
-
-
-def read_lease(name: str) -> Steps[Lease]:
-    """Return the Lease. Raises NotFound."""
-    found: Lease = yield ReadLease(name)
-    return found
-
-
-def list_leases(selector: str) -> Steps[tuple[Lease, ...]]:
-    """Return the Leases with these labels."""
-    found: tuple[Lease, ...] = yield ListLeases(selector)
-    return found
-
-
-def move_lease(lease: Lease) -> Steps[Lease]:
-    """Return the Lease of this name, with this node, boot, pod and sandbox. Raises Conflict, NotFound."""
-    found: Lease = yield MoveLease(lease)
-    return found
-
-
-def write_status(claim: Claim, patch: Mapping[str, Any]) -> Steps[Claim]:
-    """Return the claim with its new status. Raises Conflict, NotFound."""
-    found: Claim = yield WriteStatus(claim, patch)
+def ask(effect: Ask[T]) -> Steps[T]:
+    """Return the answer to *effect*. Raises what it says."""
+    found: T = yield effect  # type: ignore[misc]  # each Ask is an Effect
     return found

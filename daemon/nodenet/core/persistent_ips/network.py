@@ -95,9 +95,7 @@ class Network:
 
 def parse(configuration: Mapping[str, Any]) -> Network:
     """Return the network of a CNI configuration. Raises CniError with code 7."""
-    name = configuration.get("name")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise _wrong(f"name is {_shown(name)}", "Expected letters, digits, '_', '.' and '-'")
+    name = name_of(configuration)
     ipam = configuration.get("ipam")
     if not isinstance(ipam, dict):
         raise _wrong("ipam is not an object")

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.api import Forbidden, NotFound
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Announce, Here, Steps, read_definition
+from nodenet.core.persistent_ips.effects import Announce, Here, ReadDefinition, Steps, ask
 from nodenet.core.persistent_ips.model import Attachment, NetworkSeen, PodReference
 from nodenet.core.persistent_ips.network import Network, list_allows
 from nodenet.core.persistent_ips.reserve import Asked
@@ -42,7 +42,7 @@ def may_reference(here: Here, asked: Asked, reference: PodReference) -> Steps[bo
 def _definition(source: str) -> Steps[str | None]:
     """Return the configuration in the NetworkAttachmentDefinition *source*; None if there is none, "" if unknown."""
     try:
-        return (yield from read_definition(*source.split("/"))) if source else ""
+        return (yield from ask(ReadDefinition(*source.split("/")))) if source else ""
     except NotFound:
         return None
     except Forbidden:

@@ -13,7 +13,7 @@ from nodenet.core.persistent_ips import pod as pods
 from nodenet.core.persistent_ips.api import NotFound
 from nodenet.core.persistent_ips.claim import Claim, known_addresses
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Here, Steps, await_claim, read_claim, read_lease, read_pod
+from nodenet.core.persistent_ips.effects import AwaitClaim, Here, ReadClaim, ReadLease, ReadPod, Steps, ask
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Attachment, PodName, PodReference, Workload
 from nodenet.core.persistent_ips.reserve import Asked
@@ -25,7 +25,7 @@ def pod_reference(asked: Asked) -> Steps[PodReference | None]:
     if asked.pod is None:
         return None
     try:
-        pod = yield from read_pod(asked.pod.namespace, asked.pod.name)
+        pod = yield from ask(ReadPod(asked.pod.namespace, asked.pod.name))
     except NotFound:
         text = f"Pod {asked.pod} does not exist in the API (any more)"
         raise CniError(Code.TRY_AGAIN, text) from None
@@ -44,9 +44,9 @@ def current_claim(here: Here, reference: PodReference) -> Steps[Claim]:
     if cached is not None and cached.owner_pod != reference.pod.name:
         return cached
     try:
-        return (yield from read_claim(namespace, name))
+        return (yield from ask(ReadClaim(namespace, name)))
     except NotFound:
-        claim = (yield from await_claim(namespace, name)) if cached is None else None
+        claim = (yield from ask(AwaitClaim(namespace, name))) if cached is None else None
     if claim is None:
         text = f"IPAMClaim {namespace}/{name}, which pod {reference.pod} references, does not exist yet"
         raise CniError(Code.TRY_AGAIN, text, "Create it, or look at the controller that creates the claims")
@@ -109,7 +109,7 @@ def _earlier(here: Here, network: str, claim: Claim) -> Steps[frozenset[str]]:
     found: set[str] = set()
     for address in known_addresses(claim):
         with suppress(NotFound):
-            lease = yield from read_lease(name_of(network, address))
+            lease = yield from ask(ReadLease(name_of(network, address)))
             found.update(pod.name for pod in (yield from living_pods(here, network, lease.sandboxes)))
     return frozenset(found)
 
@@ -120,7 +120,7 @@ def _references(one: Attachment, claim: Claim) -> Steps[bool]:
     Raises CniError, NotFound, ApiAway, Forbidden.
     """
     name = one.pod or PodName("", "")
-    pod = yield from read_pod(name.namespace, name.name)
+    pod = yield from ask(ReadPod(name.namespace, name.name))
     return pods.reference(pod, one.ifname, one.network, name.uid).claim == claim.name
 
 
@@ -130,7 +130,7 @@ def _uses(name: str, reference: PodReference, claim: Claim) -> Steps[bool]:
     Raises CniError, ApiAway, Forbidden.
     """
     try:
-        pod = yield from read_pod(claim.namespace, name)
+        pod = yield from ask(ReadPod(claim.namespace, name))
     except NotFound:
         return False
     if pod.finished or not pods.references_claim(pod, claim.name):

@@ -14,14 +14,15 @@ from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
     Announce,
+    CreateLease,
     DeleteLease,
     Here,
     Hold,
+    ReadClaim,
+    ReadLease,
     Save,
     Steps,
-    create_lease,
-    read_claim,
-    read_lease,
+    ask,
 )
 from nodenet.core.persistent_ips.lease import Lease, name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
@@ -96,7 +97,7 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
     if known is not None and known.lease_version == listed.version:
         return
     try:
-        lease = yield from read_lease(listed.name)  # the list is older than what this node did meanwhile
+        lease = yield from ask(ReadLease(listed.name))  # the list is older than what this node did meanwhile
     except NotFound:
         return
     if lease.node != here.node or lease.uid != listed.uid:
@@ -163,7 +164,7 @@ def _attachment(here: Here, lease: Lease, one: Sandbox) -> Attachment:
 
 def _claim(owner: Owner) -> Steps[Claim | None]:
     try:
-        found = yield from read_claim(owner.namespace, owner.name)
+        found = yield from ask(ReadClaim(owner.namespace, owner.name))
     except NotFound:
         return None
     return found if found.uid == owner.uid else None
@@ -179,10 +180,10 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
     if row.owner.kind is OwnerKind.CLAIM and not used and (yield from _claim(row.owner)) is None:
         return  # its release is on the way
     try:
-        found = yield from read_lease(name)
+        found = yield from ask(ReadLease(name))
     except NotFound:
         try:
-            found = yield from create_lease(_lease(here, row))
+            found = yield from ask(CreateLease(_lease(here, row)))
         except Conflict:
             return  # it is made by another node: the next repair reads it
         yield Announce(LOST, f"The Lease {name} of {row.owner} was lost; it is made again")

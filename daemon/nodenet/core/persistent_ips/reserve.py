@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Here, Steps, create_lease, list_leases
+from nodenet.core.persistent_ips.effects import CreateLease, Here, ListLeases, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease, network_selector
 from nodenet.core.persistent_ips.model import Interface, Owner, PodName, Reservation, State
 from nodenet.core.persistent_ips.network import Network
@@ -124,7 +124,7 @@ def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Step
             text = f"{owner} has {address} in its status, which is reserved for {held.owner}"
             raise Taken(Code.TRY_AGAIN, text, "Delete one of both")
         with suppress(Conflict):
-            return (yield from create_lease(lease)), True
+            return (yield from ask(CreateLease(lease))), True
     raise ApiAway(f"The Lease {lease.name} was made and deleted while it was read")
 
 
@@ -172,7 +172,7 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
 def _try(here: Here, lease: Lease) -> Steps[Made | None]:
     """Return the Lease if it could be created or is this owner's; None when another one has it."""
     with suppress(Conflict):
-        return (yield from create_lease(lease)), True
+        return (yield from ask(CreateLease(lease))), True
     with suppress(NotFound):
         found = yield from succeed(here, lease)
         if found.owner.uid == lease.owner.uid:
@@ -182,7 +182,7 @@ def _try(here: Here, lease: Lease) -> Steps[Made | None]:
 
 def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made | None]:
     """Learn which addresses are taken; return the owner's own Lease if it is among them."""
-    leases = yield from list_leases(network_selector(asked.network.name))
+    leases = yield from ask(ListLeases(network_selector(asked.network.name)))
     mine = [one for one in leases if one.owner.uid == owner.uid and one.address.network == pool.subnet]
     for lease in mine:
         if pool.has(lease.address.ip):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
-from nodenet.core.persistent_ips.effects import DeleteLease, Here, Steps, move_lease
+from nodenet.core.persistent_ips.effects import DeleteLease, Here, MoveLease, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import OwnerKind
 from nodenet.core.persistent_ips.release import is_gone
@@ -44,7 +44,7 @@ def sweep(here: Here, lease: Lease) -> Steps[bool]:
     if here.uptime - here.book.orphans.setdefault(lease.uid, here.uptime) < ORPHAN_SECONDS:
         return False
     try:
-        own = yield from move_lease(replace(lease, node=here.node))  # the cluster lets a node delete only its own
+        own = yield from ask(MoveLease(replace(lease, node=here.node)))  # the cluster lets a node delete only its own
         yield DeleteLease(own.name, own.uid, own.version)
     except NotFound:
         pass

@@ -24,6 +24,7 @@ class Kind(StrEnum):
     CARRIER = "carrier"
     UNIQUE = "address"
     GATEWAY = "gateway"
+    LARGE = "large packets to gateway"
     DNS = "DNS server"
     TARGET = "target"
 
@@ -132,12 +133,22 @@ class Scope:
         )
 
 
-def questions(snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope) -> tuple[Question, ...]:
-    """Return what other hosts are asked; *servers* are the DNS servers among them."""
+def questions(
+    snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope, *, large: bool = False
+) -> tuple[Question, ...]:
+    """Return what other hosts are asked; *servers* are the DNS servers among them.
+
+    *large*: whether gateways are also sent packets as large as the MTU.
+    """
     found = [
         Question(Kind.GATEWAY, str(each.address), each.link, each.address)
         for table in dict.fromkeys((MAIN_TABLE, *scope.tables))
         for each in gateways(snapshot, Family, table)
+    ]
+    found += [
+        Question(Kind.LARGE, each.name, each.link, each.address, ProbeTarget(each.address))
+        for each in found
+        if large and each.address and not each.address.is_link_local  # a socket of its family needs the link for that
     ]
     found += [Question(Kind.DNS, str(server), address=server) for server in servers]
     found += [Question(Kind.TARGET, str(target), target=target) for target in scope.targets]

@@ -79,14 +79,14 @@ def verdict(before: Look, after: Look) -> Verdict:
 
 def _fails(question: Question, answer: Answer, before: Look, after: Look, *, cut_off: bool) -> bool:
     """Return whether the *answer* is a reason to roll the file back; *cut_off*: the node has lost its way out."""
-    if answer in (Answer.UNKNOWN, Answer.NOT_ASKED):
+    if answer in (Answer.UNKNOWN, Answer.NOT_ASKED) or question.kind is Kind.GATEWAY:
         return False
     old = _before(question, before)
     match question.kind:
         case Kind.UNIQUE:
             return old is None
-        case Kind.GATEWAY:
-            return False
+        case Kind.LARGE:
+            return answer is Answer.SMALL and old is not Answer.SMALL
         case Kind.CARRIER:
             return cut_off and old is Answer.YES
         case Kind.DNS:
@@ -98,7 +98,7 @@ def _fails(question: Question, answer: Answer, before: Look, after: Look, *, cut
 
 def is_hopeless(question: Question, before: Look) -> bool:
     """Return whether *question* need not be asked after the apply: it got no answer before, so it changes nothing."""
-    return question.kind in (Kind.DNS, Kind.TARGET) and _before(question, before) is Answer.NO
+    return question.kind in (Kind.DNS, Kind.LARGE, Kind.TARGET) and _before(question, before) is Answer.NO
 
 
 def _before(question: Question, before: Look) -> Answer | None:
@@ -132,15 +132,23 @@ def _in_words(question: Question, answer: Answer, before: Look) -> str:
         case Kind.GATEWAY:
             held = _BEFORE if old is Answer.YES else ""
             return f"the gateway {name} does not answer on {link}{held}"
+        case Kind.LARGE:
+            small = f"answers small packets, but none as large as the MTU of {link}"
+            unknown = f"answers no ping on {link}: whether its network carries the MTU is not known"
+            return f"the gateway {name} {small if answer is Answer.SMALL else unknown}"
         case Kind.DNS:
             held = _BEFORE if old is Answer.YES else _SILENT if answer is Answer.NOT_ASKED else ""
             return f"the DNS server {name} {answer.value}{held}"
-        case _ if answer is Answer.SMALL:
-            held = ", and it answered large ones before the apply" if old is Answer.YES else ""
-            return f"{name} of `probe_targets` answers small packets, but none as large as the MTU{held}"
         case _:
-            held = _BEFORE if old in (Answer.YES, Answer.SMALL) else _SILENT if answer is Answer.NOT_ASKED else ""
-            return f"{name} of `probe_targets` {answer.value}{held}"
+            return _target_in_words(name, answer, old)
+
+
+def _target_in_words(name: str, answer: Answer, old: Answer | None) -> str:
+    if answer is Answer.SMALL:
+        held = ", and it answered large ones before the apply" if old is Answer.YES else ""
+        return f"{name} of `probe_targets` answers small packets, but none as large as the MTU{held}"
+    held = _BEFORE if old in (Answer.YES, Answer.SMALL) else _SILENT if answer is Answer.NOT_ASKED else ""
+    return f"{name} of `probe_targets` {answer.value}{held}"
 
 
 def in_use(question: Question, mac: str = "") -> str:

@@ -32,6 +32,17 @@ class RoleSetting(StrEnum):
     WORKER = "worker"
 
 
+class ClusterDnsTrust(StrEnum):
+    """``[hosted] cluster_dns``: whose CoreDNS is asked for names of the cluster.
+
+    A service of systemd; or root in any control group, as in a static pod: then root of each container in the host's
+    network may answer these names.
+    """
+
+    SERVICE = "service"
+    ROOT = "root"
+
+
 @dataclass(frozen=True, slots=True)
 class HostedSettings:
     """The table ``[hosted]``."""
@@ -47,6 +58,10 @@ class HostedSettings:
     lb_port: int = 9445
     ca_file: str = ""
     """The CA by which API servers are verified; empty: that of the kubeconfig."""
+
+    cluster_dns: ClusterDnsTrust = ClusterDnsTrust.SERVICE
+    ingress_health: str = "http://127.0.0.1:1936/healthz/ready"
+    """Where the ingress controller of this node says that it serves; the default is that of OpenShift's router."""
 
     @property
     def contradiction(self) -> str | None:

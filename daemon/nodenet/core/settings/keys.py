@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeVar
 
-from nodenet.core.settings.hosted import Enabled, HostedMode, RoleSetting
+from nodenet.core.settings.hosted import ClusterDnsTrust, Enabled, HostedMode, RoleSetting
 from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
 from nodenet.core.settings.toml_text import shown
@@ -27,6 +28,7 @@ UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TARGET = re.compile(r"(tcp|https)://(?:\[([^\]]+)\]|([^:\[\]/]+))(?::(\d{1,5}))?(/[!-\"$-~]*)?")
 _HTTPS_PORT = 443
+_LOCAL_URL = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})/[A-Za-z0-9._~/-]*")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 _T = TypeVar("_T")
 
@@ -150,6 +152,14 @@ def _path(value: object) -> str:
     return "/" + "/".join(filter(None, path.split("/")))
 
 
+def _ingress_health(value: object) -> str:
+    url = _text(value)
+    found = _LOCAL_URL.fullmatch(url)
+    if not found or not 1 <= int(found[1]) <= 65535:
+        raise Refused("expected 'http://127.0.0.1:PORT/PATH'")
+    return url
+
+
 def _ca_file(value: object) -> str:
     """Return a path that needs no quoting in haproxy's configuration."""
     path = _path(value) if value else _text(value)
@@ -195,6 +205,15 @@ def _probe_target(value: object) -> ProbeTarget:
         )
     path = "" if by_tcp else parts[5] or "/"
     return ProbeTarget(_address(parts[2] or parts[3]), int(parts[4] or _HTTPS_PORT), path)
+
+
+def _subnet(value: object) -> IPv4Network | IPv6Network:
+    """Return a subnet, written with its prefix length and no bits of a host."""
+    text = _text(value)
+    if "/" in text:
+        with contextlib.suppress(ValueError):
+            return ip_network(text)
+    raise Refused(f"{shown(value)} is no subnet: expected one such as fd70::/112")
 
 
 def _route_table(value: object) -> str:
@@ -253,6 +272,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "good_after": partial(_whole, 1, 86400, "a whole number of seconds"),
     "quarantine_after": partial(_whole, 0, 100, "a number of boots"),
     "deny_links": lambda value: _list(value, _link_glob, 'a list of globs, such as ["docker*"]'),
+    "ovn_masquerade_subnets": lambda value: _list(value, _subnet, 'a list of subnets, such as ["fd70::/112"]'),
     "route_tables": lambda value: _list(value, _route_table, 'a list of tables, such as ["main", 100]'),
     "hint": _text,
     "hint_required": _flag,
@@ -267,6 +287,8 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.api_port": partial(_whole, 1, 65535, "a port"),
     "hosted.lb_port": partial(_whole, 1, 65535, "a port"),
     "hosted.ca_file": _ca_file,
+    "hosted.ingress_health": _ingress_health,
+    "hosted.cluster_dns": lambda value: ClusterDnsTrust(_one_of(tuple(ClusterDnsTrust), value)),
     "kubernetes.kubeconfig": lambda value: _path(value) if value else _text(value),
     "kubernetes.node_name": _node_name,
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from types import MappingProxyType
 from typing import Any, Literal
 
@@ -114,6 +114,8 @@ class Settings:
     """Lost boots in a row with a new node file after which the last known good one is used; 0: never."""
     deny_links: tuple[str, ...] = ()
     """Globs of link names, beside the built-in ones."""
+    ovn_masquerade_subnets: tuple[IPv4Network | IPv6Network, ...] = ()
+    """OVN-Kubernetes' own subnets of this cluster, beside ``fd69::/112``: their addresses are never node IPs."""
     route_tables: tuple[str, ...] = ("main",)
     """Tables whose default routes make a link eligible for the node IP, by name or number."""
     hint: Written = Written()

@@ -12,6 +12,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.messages import Message
+from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.last_known import error
 from nodenet.core.trial.trial import Trial, described
@@ -46,6 +47,8 @@ class BootStatus:
     """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
     records: Problem | None = None
     """Why the disk does not take the records of nodenet."""
+    uplink_notes: tuple[str, ...] = ()
+    """What an administrator should know of an uplink that works."""
     trial: Trial | None = None
     """The node file that is on trial, or was last."""
 
@@ -105,10 +108,10 @@ def document(status: BootStatus) -> dict[str, Any]:
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
+        "node_ip_places": _places(facts),
         "node_ips_missing": status.drift is not None,
-        "node_ip_links": list(facts.node_ip_links),
         "link": selection.link if selection else None,
-        "notes": list(selection.notes) if selection else [],
+        "notes": [*(selection.notes if selection else ()), *status.uplink_notes],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "trial": described(status.trial),
@@ -190,3 +193,13 @@ def _held(stage: StageState, inhibitors: Inhibitors) -> list[dict[str, str]]:
 def next_try(stage: StageState) -> float | None:
     """Return when a stage that waits or failed is tried again at the latest; seconds of CLOCK_BOOTTIME."""
     return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
+
+
+def _places(facts: Facts) -> list[dict[str, str]]:
+    """Return for each node IP the link that has it, and who gave it where that is known."""
+    selection = facts.selection or Selection()
+    sources = {item.address: item.source for item in selection.selected}
+    return [
+        {"address": str(address), "link": link or "", "source": sources.get(address, "")}
+        for address, link in zip(selection.node_ips, facts.node_ip_links, strict=True)
+    ]

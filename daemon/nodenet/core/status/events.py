@@ -10,6 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nodenet.core.status.places import places
+
 
 @dataclass(frozen=True, slots=True)
 class Event:
@@ -32,8 +34,8 @@ def of_signal(member: str, body: Sequence[Any], now: float) -> Iterator[Event]:
     match member, body:
         case "StageChanged", [str(name), str(status), str(detail), int(time), *_]:
             yield Event(time / 1e6, "stage", name, status, detail)
-        case "NodeIPChanged", [[_, *_] as addresses, str(link), *_]:
-            yield _node_ips(now, addresses, link)
+        case "NodeIPChanged", [list(addresses), str(link), *_]:
+            yield _node_ips(now, ", ".join([f"{addresses[0]} on {link}", *addresses[1:]]) if addresses else "")
         case "NodeIPDrift", [str(cause), *_]:
             yield Event(now, "drift", "nodeip", "lost", cause)
         case "NetworkApplied", [str(name), str(digest), *_]:
@@ -61,16 +63,15 @@ def of_document(document: Mapping[str, Any], now: float, *, first: bool = False)
         time = next((float(time) for time in times if time is not None), seen)
         yield Event(time, "stage", stage["name"], stage["status"], stage["detail"], now)
     if document["node_ips"]:
-        yield _node_ips(seen, document["node_ips"], document["link"] or "")
+        yield _node_ips(seen, places(document))
     error = document["last_error"] or {}
     yield _problem(seen, *(error.get(key) or "" for key in ("stage", "cause", "remedy")))
     yield _health(seen, document["health"])
     yield _ready(seen, ready=document["ready"])
 
 
-def _node_ips(now: float | None, addresses: Sequence[str], link: str) -> Event:
-    first, *others = addresses  # only the first one is known to be on *link*
-    return Event(now, "node-ip", "nodeip", "published", ", ".join([f"{first} on {link}", *others]))
+def _node_ips(now: float | None, where: str) -> Event:
+    return Event(now, "node-ip", "nodeip", "published", where)
 
 
 def _health(now: float | None, health: str) -> Event:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet.core.status.last_known import has_vanished, problems
+from nodenet.core.status.places import places
 from nodenet.core.trial.trial import RUNNING
 
 Document = Mapping[str, Any]
@@ -75,14 +76,9 @@ def _kubelet(document: Document, *, kubelet_runs: bool) -> str:
 
 
 def _node_ips(document: Document) -> str:
-    addresses, link = document["node_ips"], document["link"]
-    links = document.get("node_ip_links") or [link] * len(addresses)
-    where = f" on {link}" if link and set(links) <= {link} else ""
-    if not where:
-        addresses = [f"{ip} on {of}" if of else ip for ip, of in zip(addresses, links, strict=True)]
-    addresses = ", ".join(addresses) or "none yet"
+    where = places(document) or "none yet"
     missing = " (published, but missing on this node: see the problem)" if document.get("node_ips_missing") else ""
-    return f"{addresses}{where}{missing}"
+    return f"{where}{missing}"
 
 
 def _bridge(document: Document) -> str:

@@ -83,7 +83,7 @@ class Profiles:
         Leases are counted from the first look on.
         """
         objects, found = await self._objects(), {}
-        for device in inventory(objects, {}).devices:
+        for device in reversed(inventory(objects, {}).devices):  # of those with one name, the last is the link
             path = path_of_link(objects, device.link) if device.link in links else None
             if path is None or device.link in found:
                 continue
@@ -91,11 +91,12 @@ class Profiles:
             config, active = general["Dhcp4Config"], general["ActiveConnection"]
             await self._count(config)
             try:
-                _, version = await self._call(path, f"{NAME}.Device", "GetAppliedConnection", "u", 0)
+                settings, _ = await self._call(path, f"{NAME}.Device", "GetAppliedConnection", "u", 0)
             except Refused:  # no profile is active on it
-                version = 0
+                settings = {}
+            applied = sorted(plain(settings).get("ipv4", {}).items())
             address = device.lease4.address.ip if device.lease4 else None
-            found[device.link] = LeaseMark(address, f"{active} {version}", f"{config} {self._given.get(config, 0)}")
+            found[device.link] = LeaseMark(address, f"{active} {applied}", f"{config} {self._given.get(config, 0)}")
         return found
 
     async def _count(self, config: str) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Collection, Iterable
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
@@ -18,7 +18,7 @@ import structlog
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.ownership import rule, things
 from nodenet.core.ownership.things import NO_OTHERS, Others, Thing
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Standing
@@ -72,12 +72,25 @@ class OthersOnLinks:
     @contextlib.asynccontextmanager
     async def kept(self) -> AsyncIterator[None]:
         """Put back what is on any link now, and what was set aside before, once the block has ended, well or not."""
+        patches = list(rule.patch_ports(await self._bridges(quiet=True)))
         with contextlib.suppress(Unavailable, PublishFailed):  # what was set aside before is put back all the same
             await self._note()
         try:
             yield
         finally:
-            await self.put_back(calm=self.calm_seconds)
+            await self.put_back(rolled_back=True)
+            await self._patch_again(patches)
+
+    async def _patch_again(self, patches: Iterable[tuple[str, OvsPort]]) -> None:
+        """Put back the patch ports that are gone: NetworkManager's rollback leaves its own ports on a bridge."""
+        bridges = {bridge.name: bridge for bridge in await self._bridges(quiet=True)} if patches else {}
+        for name, port in patches:
+            if name in bridges and port.name not in {each.name for each in bridges[name].ports}:
+                try:
+                    await self.ovsdb.add_port(name, port)
+                except Unavailable as error:
+                    text = f"The patch port {port.name} that another program had on {name} is not back: {error.cause}"
+                    log.warning(text, message=Message.OTHERS_NOT_BACK, link=name)
 
     async def _note(self, links: Collection[str] | None = None) -> tuple[Thing, ...]:
         """Note what others have on *links* (default: all), beside what is noted. Raises Unavailable, PublishFailed."""
@@ -89,8 +102,12 @@ class OthersOnLinks:
             self._write((*things.missing(self._noted(), found), *found))
         return found
 
-    async def put_back(self, calm: float = 0.0) -> None:
-        """Put back what is noted, until all was there for *calm* seconds; what has no link yet stays noted."""
+    async def put_back(self, *, rolled_back: bool = False) -> None:
+        """Put back what is noted; what has no link stays noted, and comes with the link.
+
+        After a rollback NetworkManager makes links again, and activates profiles on them, when it has answered already:
+        then all must be there for ``calm_seconds``.
+        """
         if not (noted := self._noted()):
             return
         ports = rule.ports_of_bridges(await self._bridges(quiet=True))
@@ -101,13 +118,14 @@ class OthersOnLinks:
         while loop.time() < until:
             try:
                 here = {each.name for each in self.kernel.snapshot().links}
-                lacking = things.missing(things.of_links(noted, here), self.standing.noted())
+                lacking = things.missing(noted, self.standing.noted())
                 refused = self.standing.put(things.of_links(lacking, here))
             except Unavailable as error:
                 log.info(f"What others had on the links waits: {error.cause}", stage="nmstate")
                 return
-            since = loop.time() if lacking else since
-            if not refused and loop.time() - since >= calm:
+            awaited = lacking if rolled_back else refused
+            since = loop.time() if awaited else since
+            if not awaited and loop.time() - since >= (self.calm_seconds if rolled_back else 0.0):
                 break
             await asyncio.sleep(self.look_seconds)
         for thing, why in refused:

@@ -109,7 +109,7 @@ class Pipeline:
         if change is not None:  # its undo was given up
             async with self.others.kept():
                 await self.changes.roll_back(change, self._began)
-        await self.others.put_back(calm=self.others.calm_seconds)  # what an apply had set aside that was interrupted
+        await self.others.put_back()  # what an apply had set aside that was interrupted
         return None
 
     async def unanswered(self, reason: str) -> Waiting:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -162,7 +162,7 @@ class Probes:
     async def _at_present(self, wish: Desired) -> Before:
         snapshot = self.edges.kernel.snapshot()
         wish = on_host(wish, snapshot.links)
-        asked = questions(snapshot, self._servers(snapshot), self.scope)
+        asked = questions(snapshot, self._servers(snapshot), self.scope, large=wish.demands.mtu)
         own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
         unique = tuple(new_addresses(snapshot, wish.addresses))
         duplicates = Duplicates(self._ask, self.edges.neighbours, unique, own)
@@ -214,10 +214,12 @@ class Probes:
                 # After an interruption the link may have come up moments ago, and its changes since are not known.
                 learns = before.look.interrupted or has_restarted(before.snapshot, snapshot, _links(wish))
                 more = self.forward_seconds if learns else 0.0
-                look = await self._round(before, look, snapshot, time() - began)
+                held, given_up = await self._leases_held(before, snapshot, time() - began)
+                look = await self._round(before, look, snapshot, held)
                 found = verdict(before.look, look)
-                waits = is_undecided(snapshot, wish.addresses) and time() - began < DAD_SECONDS
-                if last or not (found.failed or waits):
+                checks = is_undecided(snapshot, wish.addresses) and time() - began < DAD_SECONDS
+                # Also where nothing is demanded: an address that goes in some seconds would be selected as node IP.
+                if not (found.failed or checks or given_up) or (last and not given_up):
                     return look, found
                 end = max(end, began + more)
                 if found.lease and time() < began + LEASE_SECONDS + more:  # with the lease the gateway is asked, too
@@ -242,19 +244,26 @@ class Probes:
                     return
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _round(self, before: Before, last: Look, snapshot: Snapshot, seconds: float) -> Look:
-        """Ask what is new or could fail, and return all that is known now, *seconds* after the apply."""
-        asked = questions(snapshot, self._servers(snapshot), self.scope)
+    async def _round(self, before: Before, last: Look, snapshot: Snapshot, held: Collection[str]) -> Look:
+        """Ask what is new or could fail, and return all that is known now, with leases for the links *held*."""
+        asked = questions(snapshot, self._servers(snapshot), self.scope, large=before.wish.demands.mtu)
         old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before.look)}
         # A gateway may have answered over an address that the node does not keep.
         old |= {each: last.answers[each] for each in asked if each in last.answers and each.kind is not Kind.GATEWAY}
         due = [each for each in asked if old.get(each, Answer.NO) not in (Answer.YES, Answer.NOT_ASKED)]
-        answers = old | await self._ask(due, ROUND_SECONDS)
-        matter = before.look.way_out or before.look.interrupted
-        leases = await self._leases(before.wish) if matter else {}
-        own = {link: {each.address for each in snapshot.addresses if each.link == link} for link in leases}
-        held = [link for link, mark in leases.items() if is_held(before.leases.get(link), mark, seconds, own[link])]
+        given = old | await self._ask(due, ROUND_SECONDS)
+        answers = {each: given[each] for each in asked}
         return look_at(snapshot, answers | known(snapshot, _links(before.wish)), self.scope, held)
+
+    async def _leases_held(self, before: Before, snapshot: Snapshot, seconds: float) -> tuple[frozenset[str], bool]:
+        """Return the links that NetworkManager holds a lease for, and whether one still has the address of another.
+
+        Raises Unavailable.
+        """
+        leases = await self._leases(before.wish)
+        own = {link: {each.address for each in snapshot.addresses if each.link == link} for link in leases}
+        held = {link for link, mark in leases.items() if is_held(before.leases.get(link), mark, seconds, own[link])}
+        return frozenset(held), any(leases[link].address in own[link] for link in leases.keys() - held)
 
     async def _ask(self, asked: Iterable[Question], seconds: float) -> dict[Question, Answer]:
         found = tuple(asked)

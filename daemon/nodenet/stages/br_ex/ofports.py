@@ -64,7 +64,9 @@ class KeepOfports:
 
     async def _ask_for(self, link: str, number: int) -> None:
         """Ask for *number*, in the profile of *link* first: the database forgets it with the port."""
-        device = next((each for each in (await self.profiles.inventory()).devices if each.link == link), None)
+        devices = (await self.profiles.inventory()).devices
+        # The port of Open vSwitch has the name of its link, and a device and a profile of its own.
+        device = next((each for each in devices if each.link == link and not each.kind.startswith("ovs-")), None)
         if device and device.profile:
             await self.profiles.set(device.profile.uuid, {"ovs-interface": {"ofport-request": number}})
         await self.ovsdb.request_ofport(link, number)

@@ -20,8 +20,9 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.ports import Kernel, Neighbours, Profiles, Sysctls
 
 BASELINE_SECONDS = 1.0
-ANSWER_SECONDS = 5.0
-"""How long a gateway may take that answered before."""
+ANSWER_SECONDS = 35.0
+"""How long a gateway may take that answered before: a switch port that has learnt nothing yet may not forward for 30 s
+(IEEE 802.1D), and the bridge is a new port to it."""
 TAKE_SECONDS = 10.0
 BACK_SECONDS = 10.0
 """How long the node IPs may take to come back after a rollback; then READY waits for them, and is reported as lost."""

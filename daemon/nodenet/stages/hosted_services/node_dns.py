@@ -37,8 +37,8 @@ from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
-from nodenet.ports.vips import ApiIntFile, CacheFiles, OtherStacks
-from nodenet.stages.hosted_services.cluster_dns import ClusterDns
+from nodenet.ports.vips import ApiIntFile, CacheFiles, NameLookup, OtherStacks
+from nodenet.stages.hosted_services.cluster_dns import Asks, ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
 from nodenet.stages.hosted_services.outside_links import OutsideLinks
 from nodenet.stages.hosted_services.owed_restart import OwedRestart
@@ -71,6 +71,7 @@ class NodeDnsEdges:
     api_int: ApiIntFile
     stacks: OtherStacks
     sockets: Sockets
+    names: NameLookup
     ovsdb: Ovsdb
 
 
@@ -84,7 +85,8 @@ class NodeDns:
         self._options = options_of(settings)
         self._given: tuple[str | None, upstreams.Servers] = (None, ())
         """The process that was given servers last, and these."""
-        self._cluster = ClusterDns(edges.probe, edges.sockets, self._options.cluster_domain)
+        asks = Asks(edges.probe, edges.names, edges.sockets)
+        self._cluster = ClusterDns(asks, self._options.cluster_domain, settings.hosted.cluster_dns)
         self._owed = OwedRestart(edges.texts)
         self._disk = OnDisk(edges.caches, edges.api_int, self._options)
         self._links = OutsideLinks(edges.ovsdb, edges.clock)

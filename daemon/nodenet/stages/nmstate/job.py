@@ -22,8 +22,8 @@ class Job:
     retry_refused: bool
     interrupted: bool = False
     """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
-    early: bool = False
-    """Whether NetworkManager is still starting."""
+    unsettled: frozenset[str] = frozenset()
+    """The links of the file that NetworkManager still activates, at its start."""
 
     @property
     def applied(self) -> Facts:

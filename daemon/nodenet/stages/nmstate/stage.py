@@ -17,6 +17,7 @@ import structlog
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase, Plan
 from nodenet.core.apply.retry import TRIES, delay
+from nodenet.core.apply.unsettled import reason
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
@@ -30,7 +31,6 @@ from nodenet.core.errors import (
     Unavailable,
 )
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
@@ -47,7 +47,6 @@ from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder
-from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
@@ -55,11 +54,14 @@ from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
+from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
 
 log = structlog.get_logger()
 
+SETTLING_SECONDS = 1.0
+"""How often it is looked whether NetworkManager has activated the links of the file."""
 UNAVAILABLE_SECONDS = 5.0
 """When something that does not answer is asked again without an event."""
 
@@ -71,7 +73,7 @@ class NmstateStage:
         self,
         edges: StageEdges,
         pipeline: Pipeline,
-        early: EarlyStart,
+        settling: Settling,
         probes: Probes,
         quarantine: Quarantine,
         missing: MissingLinks,
@@ -85,7 +87,7 @@ class NmstateStage:
         self._nmstate = edges.nmstate
         self._keeper = ProfileKeeper(edges.profiles, edges.files)
         self._pipeline = pipeline
-        self._early = early
+        self._settling = settling
         self._probes = probes
         self._quarantine = quarantine
         self._missing = missing
@@ -168,12 +170,10 @@ class NmstateStage:
             return self._refusal.of(job, used_up)
         if waiting := self._missing.still(job):
             return replace(waiting, facts=self._in_force.before(job.facts))
-        applied = self._in_force.is_only_compared(job.file)
-        job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
-        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
-            # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
-            seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
-            return replace(waiting, seconds=seconds, facts=self._in_force.before(job.facts))
+        compared = self._in_force.is_only_compared(job.file)
+        job = replace(job, unsettled=await self._settling.links(job.wish, in_force=compared))
+        if waiting := await self._obstacle(job, compared=compared):
+            return replace(waiting, facts=self._in_force.before(job.facts))
         try:
             known = self._in_force.knows(job.file)
             last = self._pipeline.record
@@ -201,8 +201,8 @@ class NmstateStage:
         self, job: Job, transaction: Transaction, probing: Probing, left: Mapping[str, Any]
     ) -> Outcome:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
-        if job.early and left and self._in_force.knows(file):
-            return self._until_started(job)  # what it gave a link may be on its way still
+        if job.unsettled and left and self._in_force.knows(file):
+            return self._until_settled(job)  # what it gave a link may be on its way still
         retry = job.retry_refused or self._taken.waits(file.digest)
         plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
@@ -265,15 +265,10 @@ class NmstateStage:
         """Wait for a link that is missing; try again what may pass, a bounded number of times."""
         if waiting := await self._missing.awaited(job, failure):
             return replace(waiting, facts=self._in_force.before(job.facts))
-        failure = without_secrets(failure, job.wish.secrets)
+        failure = without_secrets(self._missing.explained(job, failure), job.wish.secrets)
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
-        if job.early:
-            if self._early.failed(digest):
-                text = f"{name} could not be applied while NetworkManager was starting: {failure.cause}"
-                log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
-            return self._until_started(job)
         number = self._tries.another(digest, failure, began=job.began, now=self._pipeline.now())
         if number is None:
             return await self._refused(job, failure)
@@ -299,6 +294,11 @@ class NmstateStage:
             f"the last known good file: {job.file.name} {why}", seconds=0.0, facts=self._in_force.before(job.facts)
         )
 
-    def _until_started(self, job: Job) -> Waiting:
-        seconds = self._early.pause(UNAVAILABLE_SECONDS)
-        return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._in_force.before(job.facts))
+    async def _obstacle(self, job: Job, *, compared: bool) -> Waiting | None:
+        """Return what must be waited for before the file is applied or compared. Raises Unavailable, RollbackFailed."""
+        if job.unsettled and not compared:
+            return self._until_settled(job)
+        return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
+
+    def _until_settled(self, job: Job) -> Waiting:
+        return Waiting(reason(job.unsettled), MANAGER, SETTLING_SECONDS, self._in_force.before(job.facts))

@@ -9,10 +9,10 @@ from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.recorder import Recorder
-from nodenet.stages.nmstate.early import EarlyStart
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.nmstate.taken import Taken
 
@@ -20,13 +20,13 @@ from nodenet.stages.nmstate.taken import Taken
 def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     """Return the stage for *settings*."""
     pipeline = Pipeline(edges, settings)
-    early = EarlyStart(edges.manager, edges.profiles, edges.clock)
+    settling = Settling(edges.manager, edges.profiles, edges.kernel, edges.clock)
     probes = Probes.of(edges, settings)
     quarantine = Quarantine(edges.files, edges.store, edges.boot_id, settings.quarantine_after)
-    missing = MissingLinks(edges.kernel, edges.systemd, edges.clock)
+    missing = MissingLinks(edges.kernel, edges.files, edges.systemd, edges.clock)
     taken = Taken(edges.systemd)
     directory = PurePath(settings.node_file_dir)
     going_back = GoingBack(edges, pipeline)
     recorder = Recorder.of(edges, settings)
-    parts = (pipeline, early, probes, quarantine, missing, going_back, recorder, taken)
+    parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, taken)
     return NmstateStage(edges, *parts, directory)

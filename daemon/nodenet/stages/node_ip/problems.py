@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Failed, Problem, Topic
+from nodenet.core.boot.outcome import Again, Failed, Problem, Topic, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -38,6 +38,12 @@ def family_missing(selection: Selection) -> Problem | None:
     cause = f"No {families} node IP within {MOST_SECONDS:.0f} s: {selection.waiting}"
     remedy = "Look at `nodenetctl explain node-ip`; take the family out of `families` if it is not wanted"
     return Problem(Message.NODE_IP_INCOMPLETE, cause, remedy)
+
+
+def held(failure: str, node_ips: Iterable[IPAddress]) -> Waiting:
+    """Return the wait for a node file that does not fail: the node did not have *node_ips* in its last boot."""
+    what = f"kubelet does not start with {listed(node_ips)}, which the node did not have in its last boot"
+    return Waiting(f"{failure}; {what}; an edit of the file is taken by itself", seconds=LOOK_AGAIN_SECONDS)
 
 
 def not_back(wanted: Iterable[IPAddress], published: Iterable[IPAddress]) -> Problem:

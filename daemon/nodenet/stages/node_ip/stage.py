@@ -34,6 +34,7 @@ from nodenet.stages.node_ip.problems import (
     LOOK_AGAIN_SECONDS,
     conflicting,
     family_missing,
+    held,
     listed,
     no_longer_selected,
     not_back,
@@ -114,7 +115,7 @@ class NodeipStage:
         if facts.file_failure and self._holds and not request.reselect:
             known = self._known(wishes, published, (snapshot, selection))
             if known is None:
-                return self._held(facts.file_failure, selection)
+                return held(facts.file_failure, selection.node_ips)
             snapshot, selection = known
         seen = Seen(selection, snapshot, wishes.policy, record)
         if waiting := await self._waits.left(seen, state):
@@ -177,18 +178,6 @@ class NodeipStage:
             return found
         families = tuple(family_of(address) for address in kept)
         return self._choice(replace(wishes, policy=replace(wishes.policy, families=families)), last)
-
-    def _held(self, failure: str, selection: Selection) -> Waiting:
-        """Return the wait for a node file that does not fail: the node did not have *selection* in its last boot."""
-        held = f"kubelet does not start with {listed(selection.node_ips)}, which the node did not have in its last boot"
-        if failure not in self._logged:
-            self._logged.add(failure)
-            remedy = (
-                "Correct the node file: an edit is taken by itself; or run `nodenetctl reselect` to take the address"
-            )
-            fields = {"stage": "nodeip", "cause": failure, "remedy": remedy}
-            log.error(f"{failure}; {held}", message=Message.KUBELET_HELD, **fields)
-        return Waiting(f"{failure}; {held}", STARTING, LOOK_AGAIN_SECONDS)
 
     async def _in_use(self, published: LastPublished, selection: Selection) -> bool:
         """Return whether kubelet or CRI-O may run with a node IP of this boot that *selection* would take away."""

@@ -293,7 +293,9 @@ class TrialRun:
         with suppress(PublishFailed):
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
             if job.is_good:
-                Records(self._edges.files).save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
+                Records(self._edges.files).save(
+                    NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
+                )
             kind = Kind.ROLLBACK if job.entry else Kind.TRIAL
             story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good)
             await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
