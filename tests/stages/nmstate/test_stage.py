@@ -640,16 +640,6 @@ async def test_a_lease_that_a_file_in_force_asks_for_is_not_waited_for() -> None
     assert len(rig.nmstate.applied) == 1
 
 
-async def test_a_file_whose_apply_was_interrupted_waits_for_its_links() -> None:
-    """It is to be applied once more, and its links are not decided."""
-    rig = Rig(files=FakeFiles({FILE: STATIC.replace(b"false", b"true")}))
-    await rig.attempt()
-    rig.remember(replace(rig.record, phase=Phase.APPLYING))
-    rig.manager.status, rig.profiles.found = ManagerState.STARTING, ASKS
-    assert isinstance(await attempt_later(rig), Waiting)
-    assert len(rig.nmstate.applied) == 1
-
-
 GATEWAY, OTHER = ip_address("192.0.2.1"), ip_address("192.0.2.5")
 ONLINE = Snapshot(
     (Link(2, "eth0"),),
