@@ -49,6 +49,13 @@ def test_each_boot_of_a_new_file_is_noted() -> None:
     assert noted(files) == LOST
 
 
+def test_a_file_that_worked_is_not_counted_where_there_is_nothing_to_go_back_to() -> None:
+    """A reboot within `good_after` of the first boot writes nothing."""
+    files = FakeFiles({str(NEW_FILE): new_file.render(NewFile(FILE.digest, ready="boot0"))})
+    quarantined(files, "boot1", 2).begin(FILE.digest, "worker-0")
+    assert files.writes == []
+
+
 def test_boots_are_counted_also_after_one_that_stayed_ready() -> None:
     """A lease of the file may end a year later; the last known good file itself is never counted."""
     files = disk(lost=NewFile(FILE.digest, ready="boot0"))

@@ -88,7 +88,9 @@ class Quarantine:
     def begin(self, digest: str, hostname: str | None) -> None:
         """Note that this boot begins with the file *digest*, unless that is the last known good one."""
         before = self._known()
-        if self._is_good(digest, hostname):
+        good = self._good(hostname)
+        worked = before is not None and before.digest == digest and before.ready
+        if digest == good or (worked and good is None):  # without another file there is nothing to go back to
             return
         if self._asked == digest and new_file.lost_boots(before, digest, self._boot_id):
             before = None
@@ -111,11 +113,12 @@ class Quarantine:
         remedy = f"Correct {file.name}; `nodenetctl reload --wait` tries it once more as it is"
         return good, Problem(Message.NODE_FILE_QUARANTINED, cause, remedy)
 
-    def _is_good(self, digest: str, hostname: str | None) -> bool:
+    def _good(self, hostname: str | None) -> str | None:
+        """Return the digest of the last known good file, None without one."""
         with suppress(PublishFailed):
             good = self._history.good(hostname).entry
-            return good is not None and good.digest == digest
-        return False
+            return good.digest if good else None
+        return None
 
     def _known(self) -> NewFile | None:
         with suppress(PublishFailed):
