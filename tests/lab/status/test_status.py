@@ -102,7 +102,9 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory, tmp_
     assert "The reload is complete, but the node has problems:" in said
     assert any(address in line for line in said if line.startswith("  problem     nodeip: "))
     shown = node.run("nodenetctl status", check=False).stdout.splitlines()
-    assert shown[1] == f"  node IPs    {address} on eth0 (published, but missing on this node: see the problem)"
+    assert (
+        shown[1] == f"  node IPs    {address} (static) on eth0 (published, but missing on this node: see the problem)"
+    )
     for place in METRICS:
         node.wait_until(f"grep -q '^nodenet_node_ips_missing 1' {place}")
     drifted = node.run(["cat", METRICS[0]]).stdout
