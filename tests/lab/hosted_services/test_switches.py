@@ -89,7 +89,7 @@ def test_each_switch_and_all_of_them_take_effect_live_within_five_seconds(
 ) -> None:
     """One boot; the spec comes from the object, and the report goes into the own Node object."""
     # With 1 s between two advertisements, VRRP alone waits 3.9 s before a VIP that was off is taken.
-    # The site's server denies names of the cluster; where each one refuses a name, dnsmasq gives no answer (strict-order).
+    # The site's server denies names of the cluster: where every server refuses a name, dnsmasq gives no answer.
     lan.start_dhcp(Dhcp(extra=(f"--local=/{DOMAIN}/",)))
     rig = Rig(lab, lan, product, Options(nodes=1, advert=0.5))
     node = rig.nodes["master-0"]
