@@ -114,11 +114,12 @@ class Follower:
 
     async def _list(self) -> str:
         """Read all claims; return the version from which a watch continues."""
-        known, began = self._book.claims, asyncio.get_running_loop().time()
+        known, answered = self._book.claims, 0.0
         unseen = {claim.key: claim for claim in known.all()}
         following = ""
         while True:
             page = await self._api.list_claims(following)
+            answered = answered or asyncio.get_running_loop().time()  # an API that starts may let a request wait
             for item in page.items:
                 claim = self._take(item)
                 if claim is not None:
@@ -130,7 +131,7 @@ class Follower:
             known.remove(claim)
             self._gone(claim, False)  # noqa: FBT003
         now = asyncio.get_running_loop().time()
-        if self._away_since is not None and began - self._away_since > BREAK_SECONDS:
+        if self._away_since is not None and answered - self._away_since > BREAK_SECONDS:
             self._quiet_until = now + QUIET_SECONDS
         known.complete, self._away_since, self._read = True, None, now
         self._report(None)

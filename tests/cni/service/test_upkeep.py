@@ -107,6 +107,20 @@ async def test_a_watch_that_breaks_alone_holds_nothing_up() -> None:
             assert await rig.add(f"c{number}", api.put_pod(f"web-{number}"))
 
 
+async def test_an_api_that_lets_the_first_request_wait_was_away_so_long() -> None:
+    """It listens before its database answers: no request fails, and the outage is as long as one of them."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await until(lambda: rig.service.book.claims.complete)
+        api.problem = away()
+        api.tell("ADDED", api.put_claim("vm"))
+        await until(lambda: rig.service.follower.problem)
+        api.delay, api.problem = 2 * BREAK_SECONDS, None
+        await until(lambda: not rig.service.follower.problem)
+        api.delay = 0.0
+        assert (await rig.ask("ADD", "c1", api.put_pod("web")))["msg"] == QUIET
+
+
 async def test_leases_that_a_person_deleted_are_made_again_without_a_new_pod() -> None:
     api = FakeApi()
     async with Rig(api) as rig:
