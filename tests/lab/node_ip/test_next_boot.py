@@ -9,7 +9,7 @@ import pytest
 from chain import DROP_IN, NETDEV
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
-from story import STATIC, causes, node_file, nothing_left, settle, status
+from story import STATIC, causes, node_file, nothing_left, settle, status, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 ONLY4 = Dhcp(ipv6=Ipv6.NONE)
@@ -144,7 +144,7 @@ def test_a_typo_in_the_first_file_holds_kubelet_beside_dhcp(product_node: NodeFa
     assert "to do" in shown
     (cause,) = causes(node)
     assert "worker-0.yml" in cause
-    assert "kubelet does not start with 10.88.0." in node.console()
+    assert any("kubelet does not start with 10.88.0." in str(entry["MESSAGE"]) for entry in story(node))
     node.write(path, STATIC)
     document = settle(node, timeout=60)
     assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
