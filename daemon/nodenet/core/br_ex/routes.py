@@ -63,17 +63,13 @@ def gateways(source: Source) -> set[str]:
 
 
 def rules(source: Source, bridge: str) -> list[dict[str, Any]]:
-    """Return the rules that the link's profile brings, and of an uplink also those that lead to a table of its routes.
-
-    A bridge that exists has all its rules in its profile; what else leads to its tables is of another program.
-    """
+    """Return the rules that the link's profile brings, and those that lead to a table of its routes."""
     tables = {state.table_of(route) for route in state.routes(source.facts.state, "config", source.link)}
     tables -= {state.MAIN_TABLE}
     own = [_of_profile(item) for family in ("ipv4", "ipv6") for item in source.setting(family, "routing-rules") or ()]
     found = []
     for rule in source.facts.state.get("route-rules", {}).get("config") or ():
-        about = source.link == source.uplink and (rule.get("iif") == source.link or rule.get("route-table") in tables)
-        if about or _key(rule) in own:
+        if rule.get("iif") == source.link or rule.get("route-table") in tables or _key(rule) in own:
             if source.link != bridge:
                 # libnmstate leaves a rule that is there already in the profile it is in, which then loses it.
                 found.append({**rule, "state": "absent"})
