@@ -57,7 +57,7 @@ async def test_a_committed_file_has_its_network_in_the_history() -> None:
     assert [each.uuid for each in found.network.profiles] == ["u"]
 
 
-async def test_a_second_run_writes_nothing() -> None:
+async def test_a_second_run_adds_no_entry() -> None:
     rig = Rig()
     await rig.committed()
     rig.files.writes.clear()

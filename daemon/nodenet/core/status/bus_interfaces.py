@@ -25,7 +25,7 @@ class Interface:
     methods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     signals: Mapping[str, str] = field(default_factory=dict)
     mutators: frozenset[str] = frozenset()
-    """Methods that change something: for root only."""
+    """Methods for root only: they change something, or read what only root may read."""
 
 
 MANAGER = Interface(
@@ -74,7 +74,7 @@ MANAGER = Interface(
     mutators=frozenset(
         {
             *("Reload", "Prune", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RollBackTo"),
-            *("RunStage", "Inhibit"),
+            *("RunStage", "Inhibit", "History"),
         }
     ),
 )

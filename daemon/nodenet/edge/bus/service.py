@@ -6,6 +6,7 @@ calls are received and answered is in ``edge.bus.objects``.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
@@ -89,14 +90,12 @@ class Service(BusObjects):
         match member, arguments:
             case "Explain", [topic]:
                 return self._orders.explain(topic)
-            case "History", []:
-                return self._orders.history()
             case "GetStatus", []:
                 return json.dumps(document(self._status()))
         return None
 
-    async def obey(self, member: str, arguments: list[str]) -> int | None:
-        """Do what an order asks for; return the descriptor of an inhibitor. Raises NodenetError."""
+    async def obey(self, member: str, arguments: list[str]) -> int | str | None:
+        """Do what an order asks for; return the descriptor of an inhibitor, or the history. Raises NodenetError."""
         orders = self._orders
         bare = {
             "Reload": orders.reload,
@@ -119,6 +118,8 @@ class Service(BusObjects):
                 self._orders.run_stage(_stage(name))
             case "Inhibit", [stage, who, why]:
                 return self._orders.inhibit(_stage(stage), who, why)
+            case "History", []:
+                return await asyncio.to_thread(orders.history)  # up to 20 MB are read
         return None
 
 
