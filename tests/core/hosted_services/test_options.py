@@ -1,5 +1,7 @@
 """The options: what the settings say, and the defaults of both are the same."""
 
+from dataclasses import fields
+
 from nodenet.core.hosted_services.model import Options, Role
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.settings.hosted import Enabled
@@ -29,5 +31,5 @@ def test_the_defaults() -> None:
 
 def test_every_option_follows_its_setting() -> None:
     made = options_of(parse([("file", TEXT)]).settings)
-    assert all(getattr(made, name) != getattr(Options(), name) for name in Options.__slots__)
+    assert all(getattr(made, each.name) != getattr(Options(), each.name) for each in fields(Options))
     assert made.role is Role.WORKER

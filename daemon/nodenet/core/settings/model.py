@@ -7,7 +7,7 @@ is silently ignored would be noticed only when its effect is needed. Syntax: TOM
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
@@ -131,14 +131,18 @@ class SettingsResult:
     origins: Mapping[str, str]
 
 
+def _names(table: Any) -> list[str]:  # noqa: ANN401 - a value or its class
+    return [each.name for each in fields(table)]
+
+
 def values(settings: Settings) -> dict[str, Any]:
     """Return every setting under its dotted key, in TOML's types."""
     tables = ("stages", "bridge_datapath", *TABLES)
-    flat = {name: getattr(settings, name) for name in Settings.__slots__ if name not in tables}
+    flat = {name: getattr(settings, name) for name in _names(Settings) if name not in tables}
     flat["bridge.datapath"] = settings.bridge_datapath
     for table in TABLES:
         values = getattr(settings, table)
-        flat |= {f"{table}.{name}": getattr(values, name) for name in values.__slots__}
+        flat |= {f"{table}.{name}": getattr(values, name) for name in _names(values)}
     flat |= {f"stages.{stage}": provider for stage, provider in settings.stages.items()}
     return {key: _plain(value) for key, value in flat.items()}
 
