@@ -75,6 +75,7 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=lambda: FakeNeighbours({GATEWAY}))
     kernel: FakeKernel = field(default_factory=FakeKernel)
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
+    settled: frozenset[str] = frozenset()
     boot_id: str = BOOT_ID
     vips: tuple[IPAddress, ...] = ()
 
@@ -117,13 +118,14 @@ class Rig:
                 "br-ex", "ovs-interface", profile=Profile("u-br-ex", "br-ex-if", "ovs-interface"), lease4=lease
             )
             devices = (*devices, Device("br-ex", "ovs-bridge"), bridge)
-        self.profiles.found = Inventory(devices, self.known, ovs=True)
+        self.profiles.found = Inventory(devices, self.known, ovs=True, settled=self.settled)
 
     def rename_uplink(self) -> None:
         """Let the NIC below br-ex be called ens7, before NetworkManager is ready."""
         uplink = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")
         port = Profile("u-port", "eth0-port", "ovs-port", "eth0")
-        kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
+        named = {"interface-name": ["variant", "s", ["plain", "eth0"]]}
+        kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={"connection": named})
         record = BridgeRecord({"br-ex": "eth0"}, {"eth0": MAC}, (str(NODE_IP),), {"eth0": kept}, ("u-eth0",))
         self.files.content[str(BRIDGE)] = bridge_record.render(record)
         self.kernel.now = Snapshot((Link(2, "ens7", mac=MAC), Link(3, "br-ex", mac=MAC)))

@@ -22,19 +22,24 @@ from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
+from nodenet.core.ownership.things import NO_OTHERS, Others, Thing, missing
 from nodenet.core.probes.questions import Answer
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.settings.model import ProbeTarget, Settings
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.unit_stage.unit import Unit
+from nodenet.edge.files.store import Store
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.others import OthersOnLinks
 
 BOOT_ID = "b" * 32
 
@@ -80,7 +85,8 @@ class FakeFiles:
 
     def listing(self, directory: PurePath) -> tuple[str, ...]:
         self._refuse(directory)
-        return tuple(PurePath(path).name for path in self.content if PurePath(path).parent == directory)
+        below = [PurePath(path) for path in self.content if PurePath(path).is_relative_to(directory)]
+        return tuple(dict.fromkeys(path.relative_to(directory).parts[0] for path in below if path != directory))
 
     def read_node_file(self, directory: PurePath, name: str) -> bytes:
         return self.content[str(directory / name)]
@@ -146,6 +152,9 @@ class FakeManager:
     async def state(self) -> ManagerState:
         return ManagerState.ABSENT if self.crashed else self.status
 
+    def is_away(self) -> bool:
+        return self.crashed
+
     async def checkpoints(self) -> tuple[Checkpoint, ...]:
         if self.crashed:
             raise Unavailable("org.freedesktop.NetworkManager is not on the bus")
@@ -182,6 +191,10 @@ class FakeNmstate:
     below: dict[str, Any] | None = None
     bridges: tuple[str, ...] = ()
     compared: Mapping[str, Any] = field(default_factory=dict)
+    others: Others = NO_OTHERS
+    """What the last comparison left out."""
+    patched: frozenset[str] = frozenset()
+    """The bridges that the last apply left the patch ports of others on."""
     applied: list[str] = field(default_factory=list)
     committed: list[str | None] = field(default_factory=list)
     during_apply: Callable[[], None] = lambda: None
@@ -199,7 +212,8 @@ class FakeNmstate:
             raise self.invalid
         return self.knows_every_key
 
-    async def difference(self, text: str) -> dict[str, Any]:  # noqa: ARG002
+    async def difference(self, text: str, others: Others = NO_OTHERS) -> dict[str, Any]:  # noqa: ARG002
+        self.others = others
         if self.difference_fails:
             raise self.difference_fails
         return self.left
@@ -208,10 +222,10 @@ class FakeNmstate:
         self.compared = state
         return await self.difference(text)
 
-    async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
+    async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> dict[str, Any]:
         self.bridges = tuple(bridges)
         if self.below is None:
-            return await self.difference(text)
+            return await self.difference(text, others)
         return self.below
 
     async def apply(
@@ -220,7 +234,10 @@ class FakeNmstate:
         rollback_timeout: int,  # noqa: ARG002
         seconds: float,  # noqa: ARG002
         made: Callable[[str], None],
+        patched: Collection[str] = (),
     ) -> str | None:
+        await asyncio.sleep(0)  # what runs beside it has a turn
+        self.patched = frozenset(patched)
         self.during_apply()
         made("/checkpoint/1")
         if self.fails:
@@ -245,6 +262,7 @@ class FakeOvsdb:
     parked: int = 0
     marked: list[tuple[str, str, str]] = field(default_factory=list)
     in_kernel: bool = True
+    requested: dict[str, int] = field(default_factory=dict)
 
     def answers(self) -> bool:
         return self.up
@@ -275,6 +293,14 @@ class FakeOvsdb:
     async def mark_bridge(self, name: str, key: str, value: str) -> None:
         self.marked.append((name, key, value))
 
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        self.held = tuple(
+            replace(each, ports=(*each.ports, port)) if each.name == bridge else each for each in self.held
+        )
+
+    async def request_ofport(self, interface: str, number: int) -> None:
+        self.requested[interface] = number
+
     async def park_ovn(self) -> bool:
         self.parked += 1
         return self.parked == 1
@@ -282,14 +308,21 @@ class FakeOvsdb:
 
 @dataclass
 class FakeProfiles:
-    """NetworkManager's devices and profiles; *done* are the orders, in order, *on_connect* what follows one."""
+    """NetworkManager's devices and profiles; *done* are the orders, in order, *on_…* what follows one."""
 
     found: Inventory = field(default_factory=Inventory)
     done: list[tuple[Any, ...]] = field(default_factory=list)
     on_connect: Callable[[], None] = lambda: None
+    on_give_back: Callable[[KeptProfile], None] = lambda _: None
     broken: NodenetError | None = None
     differs: bool = True
     """Whether a profile has not yet what is set."""
+    marks: dict[str, LeaseMark] = field(default_factory=dict)
+
+    async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
+        if self.broken:
+            raise self.broken
+        return {link: mark for link, mark in self.marks.items() if link in links}
 
     def _do(self, *order: Any) -> None:
         if self.broken:
@@ -315,6 +348,7 @@ class FakeProfiles:
 
     async def give_back(self, kept: KeptProfile) -> None:
         self._do("give_back", kept)
+        self.on_give_back(kept)
 
     async def load(self, file: str) -> None:
         self._do("load", file)
@@ -384,6 +418,24 @@ class FakeNeighbours:
 
 
 @dataclass
+class FakeRivals:
+    """Other hosts that claim addresses: *claims* is what each question hears."""
+
+    claims: dict[IPAddress, frozenset[str]] = field(default_factory=dict)
+    asked: list[tuple[tuple[IPAddress, ...], str]] = field(default_factory=list)
+    closed: int = 0
+
+    def ask(self, addresses: Iterable[IPAddress], link: str) -> None:
+        self.asked.append((tuple(addresses), link))
+
+    def heard(self) -> Mapping[IPAddress, frozenset[str]]:
+        return self.claims
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@dataclass
 class FakeKernel:
     """Links, addresses, routes; addresses that no server can listen on."""
 
@@ -404,6 +456,29 @@ class FakeKernel:
         if self.broken:
             raise self.broken
         self.raised.append(link)
+
+
+@dataclass
+class FakeStanding:
+    """What other programs have on links: *there*. The kernel refuses those that are *refused*."""
+
+    there: tuple[Thing, ...] = ()
+    refused: frozenset[str] = frozenset()
+    broken: NodenetError | None = None
+
+    def noted(self) -> tuple[Thing, ...]:
+        if self.broken:
+            raise self.broken
+        return self.there
+
+    def take(self, things: Iterable[Thing]) -> None:
+        self.there = missing(self.there, things)
+
+    def put(self, things: Iterable[Thing]) -> tuple[tuple[Thing, str], ...]:
+        wanted = tuple(things)
+        taken = tuple(each for each in wanted if each.name[0] not in self.refused)
+        self.there = (*self.there, *missing(taken, self.there))
+        return tuple((each, "Network is unreachable") for each in wanted if each not in taken)
 
 
 @dataclass
@@ -492,17 +567,31 @@ class FakeUnits:
 
 
 @dataclass
+class FakeProcesses:
+    """The variables of the main processes of units; a unit that is not named does not run."""
+
+    environments: dict[str, dict[str, str]] = field(default_factory=dict)
+
+    def environment(self, unit: str) -> Mapping[str, str] | None:
+        return self.environments.get(unit)
+
+
+@dataclass
 class FakeHost:
     """The host's name."""
 
     named: str = "worker-0"
-    pinned: list[str] = field(default_factory=list)
+    taken: list[str] = field(default_factory=list)
+    refuses: str | None = None
 
     def name(self) -> str:
         return self.named
 
-    async def pin(self, name: str) -> str | None:
-        self.pinned.append(name)
+    async def take(self, name: str) -> str | None:
+        if self.refuses:
+            return self.refuses
+        self.taken.append(name)
+        self.named = name
         return None
 
 
@@ -712,6 +801,12 @@ class FakeInputs:
         return self.make()
 
 
+def others_on_links(**given: Any) -> OthersOnLinks:
+    """Return what others have on links, over fakes but for those that are *given*."""
+    edges = stage_edges(**given)
+    return OthersOnLinks(edges.standing, edges.kernel, edges.profiles, edges.ovsdb, edges.files)
+
+
 def stage_edges(**given: Any) -> StageEdges:
     """Return every edge that a stage may be built with: fakes, but for those that are *given*."""
     clock, manager, systemd = FakeClock(), FakeManager(), FakeSystemd()
@@ -726,6 +821,7 @@ def stage_edges(**given: Any) -> StageEdges:
         "sysctls": FakeSysctls(),
         "neighbours": FakeNeighbours(set()),
         "kernel": FakeKernel(),
+        "standing": FakeStanding(),
         "systemd": systemd,
         "dns": FakeDnsManager(),
         "resolved": FakeResolved(),
@@ -735,8 +831,10 @@ def stage_edges(**given: Any) -> StageEdges:
         "service_units": FakeServiceUnits(),
         "redirect": FakeTable(),
         "units": FakeUnits(Unit("other.service", "other.service")),
+        "processes": FakeProcesses(),
         "clock": clock,
         "boot_id": BOOT_ID,
     } | given
+    edges.setdefault("store", Store(edges["files"], KEYFILES))
     edges.setdefault("presence", NetworkManagerStarter(edges["manager"], edges["systemd"], edges["clock"]))
     return StageEdges(**edges)

@@ -37,7 +37,7 @@ from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.api_int_trial import ApiIntTrial
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
-from nodenet.hosted.gather import Gather
+from nodenet.hosted.gather import Gather, Sources
 from nodenet.hosted.mover import Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow
 from nodenet.hosted.reporter import Reporter
@@ -230,10 +230,10 @@ class Node:
         mover = Mover(state, self.world, self, reporter.changed_in_migration)
         trial = ApiIntTrial(state, self.world, self.trial)
         health = HealthChecks(state, self.world, FakeProcesses(), lambda: None)
-        gather = Gather(
-            state, lambda: {"node_ips": [str(self.address)]}, self._snapshot, lambda: source.cluster, lambda: False
-        )
-        edges = Edges(self.files, self.units, FakeTable(), Names(self), FakeOthers(), FakeBalancer())
+        status = {"node_ips": [str(self.address)]}
+        sources = Sources(lambda: status, self._snapshot, lambda: source.cluster, lambda: False, lambda: "PEM")
+        gather = Gather(state, sources)
+        edges = Edges(self.files, self.units, FakeTable(), FakeTable(), Names(self), FakeOthers(), FakeBalancer())
 
         async def gathered() -> None:
             before = state.known.inputs.spec.migration
@@ -291,7 +291,13 @@ class Node:
         lines = [line.split() for line in self.files.texts[HOSTS].splitlines()]
         self.dns = tuple(ip_address(line[0]) for line in lines if OPTIONS.api_int_name in line)
 
-    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+    async def addresses(
+        self,
+        server: IPAddress,
+        name: str,
+        family: Family,
+        port: int | None = None,  # noqa: ARG002  (DNS's own)
+    ) -> frozenset[IPAddress]:
         """Fit ``ports.vips.NameLookup``."""
         assert (server, name) == (self.address, OPTIONS.api_int_name)
         return frozenset(one for one in self.dns if family_of(one) is family)
@@ -359,6 +365,9 @@ class Names(FakeDnsmasq):
         """*node* has the file."""
         super().__init__()
         self._node = node
+
+    async def further(self) -> str:
+        return ""
 
     async def read_hosts(self) -> None:
         """Read the file again."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import tomllib
 from dataclasses import dataclass
-from ipaddress import IPv6Address, ip_address
+from ipaddress import IPv6Address, ip_address, ip_network
 from pathlib import Path
 from random import Random
 from typing import Any, TypeVar
@@ -92,6 +92,8 @@ def _policy(values: dict[str, Any]) -> Policy:
     for key in ("deny_links", "route_tables"):
         if key in values:
             values[key] = tuple(values[key])
+    if "masquerade_subnets" in values:
+        values["masquerade_subnets"] = tuple(map(ip_network, values["masquerade_subnets"]))
     if "families" in values:
         values["families"] = tuple(Family(name) for name in values["families"])
     reading = parse_value(values.pop("hint", ""), "policy.toml")

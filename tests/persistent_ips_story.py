@@ -15,7 +15,7 @@ def vm(world: World, name: str = "vm", number: int = 1, **changes: Any) -> PodNa
     """Return a pod of a virtual machine with its claim."""
     if ("vms", name) not in world.api.claims:
         world.api.put_claim(name, **changes)
-    return world.api.put_pod(f"{name}-{number}", name, controller=name)
+    return world.api.put_pod(f"{name}-{number}", name, machine=name)
 
 
 def added(world: World, node: Node, pod: PodName | None, container: str = "", ifname: str = "net1") -> tuple[str, ...]:

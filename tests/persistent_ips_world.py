@@ -31,6 +31,7 @@ from nodenet.core.persistent_ips.effects import (
     ListLeases,
     MoveLease,
     ReadClaim,
+    ReadDefinition,
     ReadLease,
     ReadPod,
     Save,
@@ -67,24 +68,28 @@ class Api:
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
         self.claims: dict[tuple[str, str], Claim] = {}
         self.leases: dict[str, Lease] = {}
+        self.definitions: dict[tuple[str, str], str] = {}
+        """The configuration of each NetworkAttachmentDefinition."""
         self.events: list[tuple[str, Claim]] = []
         self.requests: list[str] = []
-        self.controllers: dict[str, str] = {}
-        """UID of each pod that ever was → its workload."""
+        self.workloads: dict[str, str] = {}
+        """UID of each pod that ever was and references a claim → its machine; another pod is a workload of its own."""
         self._number = 0
 
     def number(self) -> str:
         self._number += 1
         return str(self._number)
 
-    def put_pod(self, name: str, claim: str | None = None, controller: str = "", ifname: str = "net1") -> PodName:
+    def put_pod(self, name: str, claim: str | None = None, machine: str = "", ifname: str = "net1") -> PodName:
         element = {"name": "blue", "interface": ifname} | ({"ipam-claim-reference": claim} if claim else {})
         metadata: dict[str, Any] = {"namespace": NAMESPACE, "name": name, "uid": f"pod-{self.number()}"}
         metadata["annotations"] = {pods.NETWORKS: __import__("json").dumps([element])}
-        if controller:
-            metadata["ownerReferences"] = [{"controller": True, "uid": controller}]
+        if machine:
+            metadata["labels"] = {"vm.kubevirt.io/name": machine, "kubevirt.io/created-by": f"instance of {machine}"}
         self.pods[NAMESPACE, name] = {"metadata": metadata, "status": {"phase": "Running"}}
-        self.controllers[metadata["uid"]] = controller
+        self.definitions.setdefault((NAMESPACE, "blue"), "{}")
+        if claim:
+            self.workloads[metadata["uid"]] = machine or metadata["uid"]
         return PodName(NAMESPACE, name, metadata["uid"])
 
     def is_running(self, pod: PodName) -> bool:
@@ -115,6 +120,10 @@ class Api:
                 if (namespace, name) not in self.pods:
                     raise NotFound(f"pod {namespace}/{name}")
                 return pods.parse(self.pods[namespace, name])
+            case ReadDefinition(namespace, name):
+                if (namespace, name) not in self.definitions:
+                    raise NotFound(f"definition {namespace}/{name}")
+                return self.definitions[namespace, name]
             case ReadClaim(namespace, name):
                 if (namespace, name) not in self.claims:
                     raise NotFound(f"claim {namespace}/{name}")
@@ -208,7 +217,6 @@ class Node:
         self.store: dict[tuple[str, str], str] = {}
         self.boots = 0
         self.seen_events = 0
-        self.slices = True
         self.start()
 
     @property
@@ -225,7 +233,7 @@ class Node:
 
     def here(self) -> Here:
         world = self.world
-        return Here(self.book, self.name, self.boot_id, world.wall, uptime=world.uptime, slices=self.slices)
+        return Here(self.book, self.name, self.boot_id, world.wall, uptime=world.uptime)
 
     def busy(self, key: tuple[str, str]) -> bool:
         return any(run.key == key for run in self.runs)
@@ -322,7 +330,6 @@ class Node:
 
     def lose_store(self) -> None:
         self.store = {}
-        self.slices = False
         self.kill()
 
     def watch(self, *, relist: bool = False) -> None:
@@ -361,10 +368,10 @@ class Node:
             if claim is not None and claim.uid == owner.uid:
                 yield f"settle {owner}", settle.settle(here, claim)
         yield from ((f"take over {one.key}", succession.take_over(here, one)) for one in book.attachments())
-        yield "repair", self._repair()
+        yield "repair", self.repair()
         yield "sweep", self._sweep()
 
-    def _repair(self) -> Steps[None]:
+    def repair(self) -> Steps[None]:
         here = self.here()
         found = yield ListLeases(leases.node_selector(self.name))
         changed = repair.changed_leases(self.book, found, self.boot_id)
@@ -440,7 +447,6 @@ class World:
 
     def reboot(self, node: Node) -> None:
         node.boots += 1
-        node.slices = True
         node.flush()
         for key in [key for key in self.live if key[0] == node.name]:
             del self.live[key]
@@ -456,8 +462,6 @@ class World:
             for address in addresses:
                 if given.setdefault(address, owner) != owner:
                     raise Broken(f"{address} of {key} was given to {owner} and {given[address]}")
-                if self.is_of_slice(key[0], address):
-                    continue
                 held = self.api.leases.get(leases.name_of(self.network.name, address))
                 if held is None or held.owner.uid != owner:
                     raise Broken(f"{address} of {key}: its Lease is {held}, its owner {owner}")
@@ -473,7 +477,7 @@ class World:
         found: dict[Any, str] = {}
         for key, (_, addresses) in self.live.items():
             pod = self.sandboxes.get(key)
-            workload = self.api.controllers.get(pod.uid) if pod is not None and self.api.is_running(pod) else None
+            workload = self.api.workloads.get(pod.uid) if pod is not None and self.api.is_running(pod) else None
             if workload is None or pod is None or pod.name.rpartition("-")[0] in self.foreign:
                 continue
             for address in addresses:
@@ -485,11 +489,15 @@ class World:
         found = [self.api.leases[leases.name_of(self.network.name, one)] for one in self.live[key][1]]
         return all(key in [(one.node, *one.key) for one in lease.sandboxes] for lease in found)
 
-    def is_of_slice(self, node: str, address: Any) -> bool:
-        """Return whether only *node* gives this address: its Lease may come later."""
-        return any(address.ip in part for pool in self.network.pools for name, part in pool.slices if name == node)
+    def is_recorded(self, lease: Lease) -> bool:
+        """Return whether a node knows of *lease*, and so does each that has a sandbox with its address."""
+        knowing = {
+            node.name for node in self.nodes if any(row.lease_uid == lease.uid for row in node.book.reservations())
+        }
+        using = {key[0] for key, (_, addresses) in self.live.items() if lease.address in addresses}
+        return bool(knowing) and using <= knowing
 
-    def finish(self, node: Node, most: int = 400) -> None:
+    def finish(self, node: Node, most: int = 400, *, checked: bool = True) -> None:
         """Let the runs of *node* end, without faults."""
         for _ in range(most):
             run = next((one for one in node.runs if node.ready(one)), None)
@@ -497,7 +505,8 @@ class World:
                 assert not node.runs, [one.what for one in node.runs]
                 return
             node.step(run)
-            self.check()
+            if checked:
+                self.check()
         raise Broken(f"{[run.what for run in node.runs]} of {node.name} do not end")
 
     def do_chores(self, node: Node) -> None:
@@ -564,7 +573,8 @@ class Play:
             self.of((*starts, *ends, self.again, self.calm, self.calm))()
         else:
             self.world.uptime += self.pick(100)
-            self.of((self.kill, self.watch, self.watch, self.chores, self.chores, self.trouble, self.person))()
+            either = self.lose_leases if self.pick(4) == 0 else self.trouble
+            self.of((self.kill, self.watch, self.watch, self.chores, self.chores, either, self.person))()
         self.world.check()
 
     def calm(self) -> None:
@@ -581,7 +591,7 @@ class Play:
         if (NAMESPACE, name) not in self.world.api.claims:
             self.world.api.put_claim(name)
         self._made += 1
-        pod = self.world.api.put_pod(f"{name}-{self._made}", name, controller=name)
+        pod = self.world.api.put_pod(f"{name}-{self._made}", name, machine=name)
         node = self.of(self.world.nodes)
         self.log.append(f"{node.name}: pod {pod.name}")
         self.world.add(node, pod)
@@ -600,7 +610,8 @@ class Play:
             return
         claim = self.of(claims)
         self._made += 1
-        pod = self.world.api.put_pod(f"{claim}-{self._made}", claim, controller=f"other-{self._made}")
+        machine = f"other-{self._made}" if self.pick(2) else ""
+        pod = self.world.api.put_pod(f"{claim}-{self._made}", claim, machine)
         node = self.of(self.world.nodes)
         self.log.append(f"{node.name}: pod {pod.name} of another workload")
         self.world.add(node, pod)
@@ -615,13 +626,13 @@ class Play:
 
     def stateful(self) -> None:
         """Start the pod of a StatefulSet again, on any node: it has its name again, and another UID."""
-        claim = f"vm-{self.pick(self.MACHINES)}"
+        claim = f"set-{self.pick(self.MACHINES)}"
         name = f"{claim}-0"
         if name in {pod.name for pod in self.world.sandboxes.values() if pod is not None}:
             return
         if (NAMESPACE, claim) not in self.world.api.claims:
             self.world.api.put_claim(claim)
-        pod = self.world.api.put_pod(name, claim, controller=claim)
+        pod = self.world.api.put_pod(name, claim)
         node = self.of(self.world.nodes)
         self.log.append(f"{node.name}: pod {name} again")
         self.world.add(node, pod)
@@ -715,7 +726,7 @@ class Play:
         """Keep a copy of a store, or bring it back, where nothing is known of this node that only its store has."""
         node = self.of(self.world.nodes)
         only = any(pod is None for (name, *_), pod in self.world.sandboxes.items() if name == node.name)
-        if any(pool.slices for pool in self.world.network.pools) or only:
+        if only:
             return
         back = node.name in self._copies and self.pick(2) == 1
         self.log.append(f"{node.name}: {'the copy of the store is back' if back else 'the store is copied'}")
@@ -725,6 +736,20 @@ class Play:
         else:
             node.flush()
             self._copies[node.name] = dict(node.store)
+
+    def lose_leases(self) -> None:
+        """Let Leases vanish, as with a backup of the API's database; each node hears of it before new pods start."""
+        for node in self.world.nodes:
+            self.world.finish(node)
+        lost = [name for name, one in self.world.api.leases.items() if self.world.is_recorded(one) and self.pick(2)]
+        self.log.append(f"lost: {lost}")
+        for name in lost:
+            del self.world.api.leases[name]
+        for node in self.world.nodes:
+            self.log.append(f"{node.name} makes its Leases again")
+            node.begin("repair", node.repair())
+        for node in self.world.nodes:
+            self.world.finish(node, checked=False)
 
     def kill(self) -> None:
         node = self.of(self.world.nodes)

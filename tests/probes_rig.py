@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address, ip_network
 
-from fakes import FakeFiles, FakeKernel, FakeNeighbours, FakeProbe, FakeTargets
+from fakes import FakeFiles, FakeKernel, FakeNeighbours, FakeProbe, FakeProfiles, FakeTargets
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_file.content import Desired
@@ -54,9 +54,10 @@ class Rig:
     servers: FakeProbe = field(default_factory=lambda: FakeProbe({SERVER}))
     targets: FakeTargets = field(default_factory=lambda: FakeTargets(Answer.YES))
     files: FakeFiles = field(default_factory=lambda: FakeFiles(dict(RESOLV)))
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
 
     def __post_init__(self) -> None:
-        edges = ProbeEdges(self.kernel, self.neighbours, self.servers, self.targets, self.files)
+        edges = ProbeEdges(self.kernel, self.neighbours, self.servers, self.targets, self.files, self.profiles)
         self.probes = Probes(edges, Scope((TARGET,)), SECONDS)
 
     def around(self, digest: str = "d", *, proven: bool = False) -> Probing:

@@ -21,11 +21,12 @@ from nodenet.edge.clock import Idle
 from nodenet.inputs import BUILD
 from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
+from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
+from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.recover_first import RecoverFirst
 from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.nmstate.stage import NmstateStage
-from nodenet.stages.trial.undo_first import UndoTrialFirst
 from nodenet.stages.unit_stage import UnitStage
 
 
@@ -38,10 +39,10 @@ def assembly() -> Iterator[Assembly]:
 
 def presence_of(stages: StageSet) -> Presence:
     first = stages.stages[StageName.NMSTATE]
-    assert isinstance(first, UndoTrialFirst)
-    assert isinstance(first._stage, FollowUplinkFirst)
-    assert isinstance(first._stage._stage, NmstateStage)
-    return first._stage._stage._pipeline._edges.presence
+    assert isinstance(first, KeepOfports)
+    assert isinstance(first.stage, FollowUplinkFirst)
+    assert isinstance(first.stage._stage, NmstateStage)
+    return first.stage._stage._pipeline._edges.presence
 
 
 def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
@@ -54,13 +55,11 @@ def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) ->
     assert presence_of(before) is presence_of(after)
 
 
-def test_a_reload_remembers_the_trial_whose_network_is_back(assembly: Assembly) -> None:
-    """Without that it would put the network back once more, and undo what an administrator has changed since."""
-    before, after = (assembly.inputs.build_stages(Settings()).stages[StageName.NMSTATE] for _ in range(2))
-    assert isinstance(before, UndoTrialFirst)
-    assert isinstance(after, UndoTrialFirst)
-    assert before is not after
-    assert before._restored is after._restored
+def test_a_reload_goes_on_with_the_undo(assembly: Assembly) -> None:
+    """Its patience with NetworkManager does not begin again."""
+    before, after = (assembly.inputs.build_stages(Settings()) for _ in range(2))
+    assert isinstance(before.undo, Undo)
+    assert before.undo is after.undo
 
 
 @pytest.mark.parametrize("name", StageName)
@@ -90,11 +89,12 @@ def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(as
     stages = assembly.inputs.build_stages(Settings()).stages
     first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
     restore = stages[StageName.CONFIGURE_OVS]
-    assert isinstance(first, UndoTrialFirst)
-    assert isinstance(first._stage, FollowUplinkFirst)
+    assert isinstance(first, KeepOfports)
+    assert isinstance(first.stage, FollowUplinkFirst)
     assert isinstance(recover, RecoverFirst)
-    assert isinstance(restore, RestoreFirst)
-    assert first._stage._recover is restore._recover is recover
+    assert isinstance(restore, KeepOfports)
+    assert isinstance(restore.stage, RestoreFirst)
+    assert first.stage._recover is restore.stage._recover is recover
 
 
 def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:

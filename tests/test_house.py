@@ -43,7 +43,7 @@ PURE = (
         "itertools",
         "operator",
     ),
-    *("types", "typing", "difflib", "fnmatch", "hashlib", "ipaddress", "json", "math", "re", "string", "struct"),
+    *("types", "typing", "csv", "difflib", "fnmatch", "hashlib", "ipaddress", "json", "math", "re", "string", "struct"),
     *("bisect", "html", "shlex", "tomllib", "urllib.parse", "ruamel.yaml", "ruamel.yaml.constructor"),
     "ruamel.yaml.error",
 )
@@ -133,7 +133,10 @@ def impure(module: str, source: str) -> list[str]:
     tree = tree_of(source)
     complaints = []
     for origin, name in imports(tree):
-        in_memory = (origin == "pathlib" and name.startswith("Pure")) or (origin, name) == ("io", "StringIO")
+        in_memory = (origin == "pathlib" and name.startswith("Pure")) or (origin, name) in (
+            ("io", "StringIO"),
+            ("io", ""),
+        )
         if not (origin in PURE or in_memory or within(origin, "nodenet")):
             complaints.append(f"{module} imports {origin} {name}")
     for node in ast.walk(tree):

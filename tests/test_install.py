@@ -32,8 +32,10 @@ OURS = {
     "usr/libexec/nodenet/cni/install-plugin",
     "usr/libexec/nodenet/cni/nodenet-ipam",
     "usr/libexec/nodenet/former-chain",
+    "usr/libexec/nodenet/undo-keyfiles",
     "usr/lib/systemd/system/nodenetd.service",
     "usr/lib/systemd/system/nodenet-ready.service",
+    "usr/lib/systemd/system/nodenet-undo.service",
     "usr/lib/systemd/system/nodenet-wait@.service",
     *(
         f"usr/lib/systemd/system/nodenet-{name}.service"

@@ -105,6 +105,12 @@ def test_every_variable_of_the_environment_is_listed() -> None:
     assert set(re.findall(r"Ev (\w+)", section(DAEMON, "ENVIRONMENT"))) == read
 
 
+def test_every_message_is_described() -> None:
+    """Also one whose subject in the journal is only what happened on the node (A13)."""
+    listed = re.findall(r"^\.It Li [0-9a-f]{32}\n(.*)$", section(DAEMON, "JOURNAL"), re.MULTILINE)
+    assert [text for text in listed if re.sub(r"\W|\.\.\.", "", text) == ""] == []
+
+
 def test_every_message_is_listed() -> None:
     ids = re.findall(r"^\.It Li ([0-9a-f]{32})$", section(DAEMON, "JOURNAL"), re.MULTILINE)
     assert sorted(ids) == sorted(message.value for message in Message)

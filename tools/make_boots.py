@@ -21,17 +21,18 @@ from nodenet.core.boot_report.svg import picture  # noqa: E402
 from nodenet.core.boot_report.timeline import FINISHED, JOBS, UNITS, document, report  # noqa: E402
 
 KEPT = re.compile(
-    r"__MONOTONIC_TIMESTAMP|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|_PID|MESSAGE|MESSAGE_ID|UNIT|SYSLOG_IDENTIFIER"
+    r"__MONOTONIC_TIMESTAMP|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|_PID|_SYSTEMD_UNIT|MESSAGE|MESSAGE_ID|UNIT|SYSLOG_IDENTIFIER"
     r"|NM_LOG_DOMAINS|TIMESTAMP_BOOTTIME|\w+_USEC|STAGE\w*|STATUS|WAIT"
 )
 
 
 def matches(entry: dict[str, Any]) -> bool:
     """Return whether boot-report asks journalctl for this entry."""
-    name, message = entry.get("SYSLOG_IDENTIFIER"), entry.get("MESSAGE_ID")
-    manager = name == "NetworkManager" and entry.get("NM_LOG_DOMAINS") == "CORE"
+    unit, message = entry.get("_SYSTEMD_UNIT"), entry.get("MESSAGE_ID")
+    manager = unit == "NetworkManager.service" and entry.get("NM_LOG_DOMAINS") == "CORE"
     job = message in JOBS and entry.get("UNIT") in UNITS
-    return name == "nodenetd" or manager or (entry.get("_PID") == "1" and (job or message in FINISHED))
+    own = unit == "nodenetd.service" and entry.get("SYSLOG_IDENTIFIER") == "nodenetd"
+    return own or manager or (entry.get("_PID") == "1" and (job or message in FINISHED))
 
 
 def kept(journal: list[dict[str, Any]]) -> list[dict[str, Any]]:

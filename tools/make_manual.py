@@ -7,10 +7,12 @@ nodenetctl's parser, the messages from the journal's catalog. The rest of a page
 from __future__ import annotations
 
 import argparse
+import ast
 import re
 import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from pathlib import Path
 
 if __name__ == "__main__":
@@ -20,6 +22,7 @@ from make_completions import words
 from nodenet.cli.main import parser
 
 ROOT = Path(__file__).parents[1]
+MESSAGES = ROOT / "daemon" / "nodenet" / "core" / "messages.py"
 PAGES = sorted((ROOT / "docs" / "man").glob("*.[158]"))
 _BLOCK = re.compile(r'(?P<head>\.\\" (?P<name>[a-z]+): made from [^\n]+\n).*?(?P<tail>\.\\" end\n)', re.DOTALL)
 _SUBJECT = re.compile(r"^-- ([0-9a-f]{32})\nSubject: (.*)$", re.MULTILINE)
@@ -36,8 +39,23 @@ def _verbs() -> str:
 
 def _messages() -> str:
     catalog = (ROOT / "units" / "nodenet.catalog").read_text(encoding="utf-8")
-    subjects = ((number, re.sub(r"@(\w+)@", "…", subject)) for number, subject in _SUBJECT.findall(catalog))
-    return "".join(f".It Li {number}\n{_text(subject)}\n" for number, subject in subjects)
+    entries = _SUBJECT.findall(catalog)
+    subjects = ((number, re.sub(r"(: )?@\w+@$|@\w+@", "…", subject)) for number, subject in entries)
+    meant = _meanings()
+    shown = ((number, meant[number] if subject == "…" else subject.removesuffix("…")) for number, subject in subjects)
+    return "".join(f".It Li {number}\n{_text(subject)}\n" for number, subject in shown)
+
+
+def _meanings() -> dict[str, str]:
+    """Return what core/messages.py says about each event: some have no subject but what happened on the node."""
+    module = ast.parse(MESSAGES.read_text(encoding="utf-8"))
+    body = next(each for each in module.body if isinstance(each, ast.ClassDef)).body
+    pairs = pairwise(body)
+    return {
+        str(ast.literal_eval(one.value)): str(ast.literal_eval(said.value)).removesuffix(".")
+        for one, said in pairs
+        if isinstance(one, ast.Assign) and isinstance(said, ast.Expr)
+    }
 
 
 def _verb(path: tuple[str, ...], verb: argparse.ArgumentParser) -> Iterator[str]:

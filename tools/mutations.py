@@ -123,6 +123,7 @@ def _wishes() -> Iterator[Mutant]:
         "platform": "none",
         "user_managed_lb": False,
         "deny_links": (),
+        "masquerade_subnets": (),
         "route_tables": ("main",),
         "api_vips": (),
         "ingress_vips": (),

@@ -13,29 +13,35 @@ import structlog
 
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError, UsageInvalid
+from nodenet.core.history.shown import listed as history_list
 from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.bus_interfaces import NAME
+from nodenet.core.trial.trial import TrialOrder, to_entry
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.files.store import Store
 from nodenet.edge.hosted_services.companion import on_switch
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
+from nodenet.edge.hosted_services.name_lookup import NameLookup
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
+from nodenet.edge.hosted_services.rivals import Rivals
 from nodenet.edge.hosted_services.service_units import ServiceUnits
 from nodenet.edge.hosted_services.sockets import Sockets
 from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
-from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel import netlink, standing
 from nodenet.edge.kernel.link_events import LinkEvents
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.kernel.sysctls import Sysctls
@@ -49,10 +55,12 @@ from nodenet.edge.probes.targets import Targets
 from nodenet.edge.resolver.name_servers import NameServers
 from nodenet.edge.resolver.probe import ResolverProbe
 from nodenet.edge.resolver.resolved import Resolved
+from nodenet.edge.systemd import cgroups
 from nodenet.edge.systemd.units import Systemd, Units
 from nodenet.inputs import NodeInputs
 from nodenet.loop.uplink import UplinkEdges
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.history import History
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.hosted_services.node_dns import UNIT as DNS_UNIT
@@ -94,10 +102,10 @@ class Assembly:
         self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
-        self.known_good = KnownGood(files, self.clock, self.boot_id)
+        self.known_good = KnownGood(files, self.clock, self.boot_id, self.edges.store)
         self.metrics_file = MetricsFile(Program.NODENETD)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
-        self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers())
+        self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers(), Rivals())
         self._node_files: PurePath = PurePath(Settings().node_file_dir)
         self.inputs = NodeInputs(self.edges, read_settings, self._in_force)
 
@@ -107,6 +115,7 @@ class Assembly:
             host=self.host,
             leases=LeaseNames(self.bus),
             files=files,
+            store=Store(files, KEYFILES),
             manager=self.manager,
             presence=NetworkManagerStarter(self.manager, systemd, self.clock),
             nmstate=self.nmstate,
@@ -115,12 +124,14 @@ class Assembly:
             sysctls=Sysctls(),
             neighbours=Neighbours(),
             kernel=netlink,
+            standing=standing,
             systemd=systemd,
             dns=self.dns,
             resolved=self.resolved,
             resolver_probe=ResolverProbe(),
             targets=Targets(),
             units=Units(self.bus, lambda: self._wake(Topic.UNIT)),
+            processes=cgroups,
             node_dns=self._node_dns,
             service_units=self._service_units,
             redirect=RedirectTable(),
@@ -149,6 +160,7 @@ class Assembly:
             api_int=ApiIntFile(),
             stacks=OtherStacks(),
             sockets=Sockets(),
+            names=NameLookup(),
             ovsdb=self.ovsdb,
         )
         return NodeDns(edges, settings)
@@ -193,6 +205,20 @@ class Assembly:
         if topic not in ("node-ip", "reselect") or nodeip is None:
             raise UsageInvalid(f"nothing is known about {topic!r}", remedy="Topics are: node-ip, reselect")
         return json.dumps(explanation(nodeip.explain(ignore_published=topic == "reselect")))
+
+    def history(self) -> str:
+        """Return the entries of the history, the newest first, as JSON. Raises PublishFailed."""
+        return json.dumps(history_list(History(files).all()))
+
+    def to_entry(self, number: int, seconds: str, who: str, force: bool) -> TrialOrder:  # noqa: FBT001  (of the bus)
+        """Return the order to go back to the entry *number*. Raises UsageInvalid, PublishFailed."""
+        try:
+            found = History(files).read(number)
+        except ValueError as error:
+            raise UsageInvalid(f"entry {number} of the history is damaged: {error}") from error
+        if found is None:
+            raise UsageInvalid(f"the history has no entry {number}", remedy="Look at `nodenetctl history`")
+        return to_entry(TrialOrder(found.name, found.digest, 0.0, who, number, force), seconds)
 
     def _in_force(self, settings: Settings) -> None:
         """Take note that stages are built for *settings* now."""

@@ -40,6 +40,7 @@ from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.loop.background import Background, Events
 from nodenet.loop.reconciler import Reconciler
+from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkWatch
 from nodenet.ports import Files
 
@@ -212,26 +213,27 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     files.clear_stray()
     reconciler: Reconciler
     inhibitors = InhibitorLocks(lambda lock: reconciler.inhibit(lock), lambda lock: reconciler.release(lock))  # noqa: PLW0108
-    service = Service(
-        machine.bus,
-        Orders(
-            reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
-            run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
-            reselect=lambda: reconciler.reselect(),  # noqa: PLW0108
-            remove_bridge=lambda: reconciler.remove_bridge(),  # noqa: PLW0108
-            inhibit=inhibitors.take,
-            explain=machine.explain,
-            try_file=lambda order: reconciler.try_file(order),  # noqa: PLW0108
-            confirm=lambda digest: reconciler.confirm(digest),  # noqa: PLW0108
-            roll_back=lambda digest: reconciler.roll_back(digest),  # noqa: PLW0108
-        ),
-        lambda: reconciler.status,
+    orders = Orders(
+        reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
+        prune=lambda: reconciler.prune(),  # noqa: PLW0108
+        run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
+        reselect=lambda: reconciler.reselect(),  # noqa: PLW0108
+        remove_bridge=lambda: reconciler.remove_bridge(),  # noqa: PLW0108
+        inhibit=inhibitors.take,
+        explain=machine.explain,
+        try_file=lambda order: reconciler.try_file(order),  # noqa: PLW0108
+        confirm=lambda digest: reconciler.confirm(digest),  # noqa: PLW0108
+        roll_back=lambda digest: reconciler.roll_back(digest),  # noqa: PLW0108
+        history=machine.history,
+        to_entry=machine.to_entry,
     )
+    service = Service(machine.bus, orders, lambda: reconciler.status)
     manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
-    uplink = UplinkWatch(machine.uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-    file = machine.metrics_file
-    figures: Metrics[BootStatus] = Metrics(file, program, lambda status: metrics.lines(document(status)))
-    watches = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good, figures)
+    uplink = UplinkWatch(machine.uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
+    store = StoreWatch(machine.edges.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
+    figures: Metrics[BootStatus] = Metrics(machine.metrics_file, program, lambda each: metrics.lines(document(each)))
+    own = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good)
+    watches = (*own, store, figures)  # the store behind those that save records
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     try:
         code = await _run(machine, reconciler, manager, uplink)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import PurePath
 
@@ -20,11 +21,13 @@ from nodenet.core.unit_stage.evidence import unit_of
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.node_file import NodeFiles
+from nodenet.stages.apply.undo import Undo
+from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.wiring import BridgeWiring
 from nodenet.stages.hostname import HostnameStage
+from nodenet.stages.losses import NodeLosses
 from nodenet.stages.node_ip.raise_links import RaiseLinks
 from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.trial.undo_first import Restored
 from nodenet.stages.trial.wiring import trial_of
 from nodenet.stages.unit_stage import build as build_unit_stage
 
@@ -47,7 +50,8 @@ class NodeInputs:
         self._in_force = in_force
         self._files_of: tuple[Settings, NodeFiles] | None = None
         """Settings, and the node files that they lead to: asked for once a second while a boot waits."""
-        self._restored = Restored()
+        self._undo = Undo(edges)
+        self._losses = NodeLosses(edges)
         self.nodeip: NodeipStage | None = None
         """The stage that publishes, once there are stages."""
 
@@ -73,8 +77,7 @@ class NodeInputs:
             return Judged(facts)
         judge = self._node_files(settings)
         if settings.stages[StageName.HOSTNAME] == "builtin":
-            edges = self._edges
-            named = await HostnameStage(edges.host, edges.leases, edges.files, judge.directory).name()
+            named = await HostnameStage(self._edges, settings).name()
             facts = replace(facts, hostname=named)
         seen = judge.on_disk(facts)  # before it is judged: a change during the check is another edit
         try:
@@ -98,16 +101,19 @@ class NodeInputs:
         behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
         recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
         stages |= dict(zip(behind, recovering, strict=True))
-        tried = trial_of(self._edges, settings, stages[StageName.NMSTATE], self._restored)
-        stages[StageName.NMSTATE] = tried.stage
+        for name in (StageName.NMSTATE, StageName.CONFIGURE_OVS):
+            stages[name] = KeepOfports(stages[name], edges.ovsdb, edges.profiles, edges.files)
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
+        built_in = settings.stages[StageName.NODEIP] == "builtin"  # a unit publishes what it finds
+        degrade = settings.on_failure is OnFailure.DEGRADE or (settings.on_failure is OnFailure.AUTO and built_in)
         return StageSet(
-            new_boot(dict(settings.stages), degrade=settings.on_failure is OnFailure.DEGRADE),
+            new_boot(dict(settings.stages), degrade=degrade),
             stages,
             settings.network_type,
             settings.apply_timeout + ATTEMPT_MARGIN_SECONDS,
-            nodeip.drift,
-            nodeip.confirm if settings.stages[StageName.NODEIP] == "builtin" else nodeip.confirm_of_unit,
-            tried.runner if settings.stages[StageName.NMSTATE] == "builtin" else None,
+            partial(self._losses.seen, nodeip.drift, publishes=built_in),
+            nodeip.confirm if built_in else nodeip.confirm_of_unit,
+            trial_of(edges, settings) if settings.stages[StageName.NMSTATE] == "builtin" else None,
+            self._undo,
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from nodenet import ports
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.settings.model import Settings
+from nodenet.core.value import frozen
 from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits
 
 
@@ -23,13 +23,14 @@ class Presence(Protocol):
         """Whether NetworkManager was starting at the last look, for so long that this may never end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageEdges:
     """Every edge of the daemon that a stage may want."""
 
     host: ports.Host
     leases: ports.LeaseNames
     files: ports.Files
+    store: ports.Store
     manager: ports.Manager
     presence: Presence
     nmstate: ports.Nmstate
@@ -38,6 +39,7 @@ class StageEdges:
     sysctls: ports.Sysctls
     neighbours: ports.Neighbours
     kernel: ports.Kernel
+    standing: ports.Standing
     systemd: ports.Systemd
     dns: ports.DnsManager
     resolved: ports.Resolved
@@ -48,6 +50,7 @@ class StageEdges:
     service_units: ServiceUnits
     redirect: RedirectTable
     units: ports.Units
+    processes: ports.Processes
     clock: ports.Clock
     boot_id: str
 

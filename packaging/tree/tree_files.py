@@ -20,12 +20,14 @@ LAUNCHERS = {
     "usr/libexec/nodenet-ipam": "nodenet.cni.process",
     "usr/libexec/nodenet/cni/install-plugin": "nodenet.cni.install_plugin",
     "usr/libexec/nodenet/former-chain": "nodenet.cli.adoption.former_chain",
+    "usr/libexec/nodenet/undo-keyfiles": "nodenet.cli.undo_keyfiles",
     "usr/bin/nodenetctl": "nodenet.cli.main",
 }
 UNITS = {
     # below units/ → below DESTDIR
     "nodenetd.service": "usr/lib/systemd/system/nodenetd.service",
     "nodenet-ready.service": "usr/lib/systemd/system/nodenet-ready.service",
+    "nodenet-undo.service": "usr/lib/systemd/system/nodenet-undo.service",
     "nodenet-wait@.service": "usr/lib/systemd/system/nodenet-wait@.service",
     "nodenet-hosted.service": "usr/lib/systemd/system/nodenet-hosted.service",
     "nodenet-dnsmasq.service": "usr/lib/systemd/system/nodenet-dnsmasq.service",
@@ -67,6 +69,7 @@ CLUSTER = {
 }
 OWN_DIRECTORIES = (
     *("usr/libexec/nodenet/cni", "usr/libexec/nodenet", "usr/share/nodenet/cluster/examples"),
+    "usr/share/nodenet/cluster/persistent-ips",
     *("usr/share/nodenet/cluster", "usr/share/nodenet"),
 )
 """What is removed when it is empty, the inner ones first."""

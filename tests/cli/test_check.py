@@ -166,3 +166,38 @@ def test_a_standard_input_that_is_too_large_is_refused_and_not_cut_off() -> None
     done = subprocess.run(words, input=content, capture_output=True, text=True, check=False, env=environment())
     assert (done.returncode, done.stdout) == (65, "")
     assert "standard input is larger than 1024 KiB. Look whether it is a node file" in done.stderr
+
+
+def test_a_shared_file_is_checked_for_each_host_of_the_table(tmp_path: Path) -> None:
+    """A finding has the host; addresses of two rows are compared; a column without use is a warning."""
+    address = "  ipv4:\n    enabled: true\n    address:\n    - ip: $(address)\n      prefix-length: $(prefix)\n"
+    (tmp_path / "cluster.yml").write_text(GOOD + address)
+    rows = "host,address,prefix,rack\nworker-0,192.0.2.10,24,a\nworker-1,192.0.2.10,33,b\n"
+    (tmp_path / "hosts.csv").write_text(rows)
+    done = nodenetctl("check", str(tmp_path))
+    assert done.returncode == 65
+    assert (
+        "cluster.yml for worker-1, line 9, column 22: interfaces[0].ipv4.address[0].prefix-length = 33" in done.stderr
+    )
+    assert "worker-0.yml, line 8 gives another host the same address" in done.stderr
+    assert "warning: hosts.csv: no node file asks for the column rack" in done.stderr
+    (tmp_path / "hosts.csv").write_text("host,address,prefix\nworker-0,192.0.2.10,24\nworker-1,192.0.2.11,24\n")
+    done = nodenetctl("check", str(tmp_path))
+    assert (done.returncode, [line.partition("(")[0] for line in done.stdout.splitlines()]) == (
+        0,
+        ["cluster.yml for worker-0: good ", "cluster.yml for worker-1: good "],
+    )
+
+
+def test_a_shared_file_without_its_table_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "cluster.yml").write_text(GOOD + "  mtu: $(mtu)\n")
+    done = nodenetctl("check", str(tmp_path))
+    assert done.returncode == 65
+    assert "hosts.csv cannot be read" in done.stderr
+
+
+def test_without_a_file_the_nodes_own_is_looked_for() -> None:
+    """As `diff` does (A13): this host has none, and a booted node is in the lab."""
+    done = nodenetctl("check")
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "this node has no node file in /etc/nmstate/openshift" in done.stderr

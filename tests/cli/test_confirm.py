@@ -37,7 +37,7 @@ async def test_the_trial_that_nodenetd_reports_is_confirmed(
     assert calls == [("GetStatus", []), ("ConfirmTrial", ["d" * 64]), ("GetStatus", [])]
 
 
-@pytest.mark.parametrize("trial", [None, TRIAL | {"state": "applying"}, TRIAL | {"state": "confirmed"}])
+@pytest.mark.parametrize("trial", [None, TRIAL | {"state": "confirmed"}])
 async def test_without_a_trial_nothing_is_confirmed(private_bus: PrivateBus, trial: dict[str, Any] | None) -> None:
     """A trial that begins a moment later is another one, and the administrator has not looked at it."""
     async with daemon(private_bus.address, documents={"GetStatus": json.dumps({"trial": trial})}) as calls:
@@ -63,7 +63,7 @@ def test_what_the_status_shows_is_confirmed_and_nothing_else() -> None:
         "new.yml (dddddddddddd) is on trial now, and not abcdef: that trial has ended. "
         "Look at `nodenetctl status`, and confirm again if the present one is right"
     )
-    for found in ({}, TRIAL | {"state": "applying"}):
+    for found in ({}, TRIAL | {"state": "confirmed"}):
         for wanted in ("", "dddddd"):
             with pytest.raises(UsageInvalid, match="no trial of a node file is running"):
                 agreed(found, wanted)

@@ -6,7 +6,9 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from ruamel.yaml import YAML
@@ -92,3 +94,25 @@ def test_a_stranger_cannot_steer_the_terminal() -> None:
     facts = json.loads((CASES / "dhcp4" / "facts.json").read_text())
     facts["sysctls"] = {"default": {}, "eth0": {"net/ipv4/conf/x": "\x1b]0;owned\x07"}}
     assert b"\x1b" not in explain("--snapshot", "-", stdin=json.dumps(facts).encode()).stdout
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda facts: facts["state"].pop("interfaces", None),
+        lambda facts: facts["state"].update(interfaces=[{"ipv4": 7}]),
+        lambda facts: facts["state"].update(routes={"running": ["x"]}),
+    ],
+)
+def test_damaged_facts_are_no_traceback(damage: Callable[[dict[str, Any]], Any]) -> None:
+    """The help promises 65 for a file that is not valid (S10)."""
+    facts = json.loads((CASES / "dhcp4" / "facts.json").read_text())
+    damage(facts)
+    done = explain("--snapshot", "-", stdin=json.dumps(facts).encode())
+    assert b"Traceback" not in done.stderr
+    assert done.returncode in (0, 65)
+
+
+def test_a_direction_mark_does_not_reach_the_terminal() -> None:
+    text = (CASES / "dhcp4" / "facts.json").read_text().replace("eth0", "eth\\u202e0")
+    assert "\u202e" not in explain("--snapshot", "-", stdin=text.encode()).stdout.decode()

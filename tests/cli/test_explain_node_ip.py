@@ -52,7 +52,7 @@ def test_a_program_gets_json() -> None:
     assert document["link"] == "eth1"
     assert document["matches_vip"] is True
     assert document["remote_worker"] is False
-    assert {"address", "prefix_length", "link", "verdict", "rule", "reason"} == set(document["candidates"][0])
+    assert {"address", "prefix_length", "link", "verdict", "rule", "source", "reason"} == set(document["candidates"][0])
 
 
 @pytest.mark.parametrize(

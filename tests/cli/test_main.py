@@ -83,12 +83,26 @@ def test_every_verb_has_help(verb: str) -> None:
     assert len(done.stdout.splitlines()) > 3
 
 
-@pytest.mark.parametrize("words", [[], ["dance"], ["version", "--loud"], ["wait", "dinner"]])
+@pytest.mark.parametrize("words", [["dance"], ["version", "--loud"], ["wait", "dinner"]])
 def test_a_wrong_command_line_is_64(words: list[str]) -> None:
     done = nodenetctl(*words)
     assert done.returncode == 64
     assert "usage: nodenetctl" in done.stderr
     assert done.stdout == ""
+
+
+def test_without_a_verb_the_status_is_shown() -> None:
+    assert nodenetctl().stdout == nodenetctl("status").stdout
+    assert nodenetctl().returncode == nodenetctl("status").returncode
+
+
+@pytest.mark.parametrize(
+    ("word", "meant"), [("stat", " Did you mean `status`?"), ("explian", " Did you mean `explain`?"), ("dance", "")]
+)
+def test_a_word_that_is_no_verb_is_named_with_the_verb_that_is_meant(word: str, meant: str) -> None:
+    done = nodenetctl(word)
+    reason = f"nodenetctl: there is no verb '{word}'.{meant} `nodenetctl --help` lists them"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (64, reason)
 
 
 def test_an_error_is_one_line_and_its_exit_code(tmp_path: Path) -> None:

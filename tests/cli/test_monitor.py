@@ -116,6 +116,7 @@ async def try_nothing(_: TrialOrder) -> None:
 
 ORDERS = Orders(
     reload=nothing,
+    prune=nothing,
     reselect=nothing,
     remove_bridge=nothing,
     run_stage=lambda _: None,
@@ -124,6 +125,8 @@ ORDERS = Orders(
     try_file=try_nothing,
     confirm=confirm_nothing,
     roll_back=confirm_nothing,
+    history=lambda: "",
+    to_entry=lambda *_: TrialOrder("", "", 0.0, ""),
 )
 
 

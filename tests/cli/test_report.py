@@ -15,13 +15,15 @@ import pytest
 
 from cli.test_main import environment, nodenetctl
 from nodenet.cli.report import _path, gathered
+from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.change.record import Change, What, render
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.report.known_secrets import in_json
 from nodenet.core.report.parts import PARTS, Part
-from nodenet.core.trial.record import Kept, render
 from nodenet.edge.report.sources import RECORDS
-from nodenet.stages.apply.records import TRIAL
+from nodenet.stages.apply.records import CHANGE
 
 
 def test_the_archive_begins_with_its_contents_and_is_private(tmp_path: Path) -> None:
@@ -93,7 +95,7 @@ def test_a_record_is_shown_without_its_secrets_and_one_that_is_torn_is_not(tmp_p
         b"",
         "left out: it is not valid JSON, so its secrets cannot be found",
     )
-    assert made["gone.json"].note == "exit status 1"
+    assert made["gone.json"].note == "not in use on this node"
     assert b"No such file" in made["gone.json"].content
 
 
@@ -106,8 +108,9 @@ def test_the_secrets_from_before_a_trial_are_known() -> None:
     """The file on trial may have replaced the profile that has them: then no keyfile names them any more."""
     settings = {"802-1x": ["dict", {"password": ["variant", "s", ["plain", "hunter2-rack"]]}]}
     profile = KeptProfile("u-0", "eth0", "/etc/eth0.nmconnection", in_memory=False, settings=settings)
-    assert "hunter2-rack" in in_json(render(Kept("new.yml", "d" * 64, ("eth0",), (profile,))).decode())
-    assert Path(TRIAL) in map(Path, RECORDS)
+    change = Change(What.TRIAL, "new.yml", Intent("d", Phase.APPLYING, "b1", 1.0), Network(("eth0",), (profile,)))
+    assert "hunter2-rack" in in_json(render(change).decode())
+    assert Path(CHANGE) in map(Path, RECORDS)
 
 
 def test_the_archive_on_standard_output(tmp_path: Path) -> None:

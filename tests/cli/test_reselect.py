@@ -6,15 +6,20 @@ import asyncio
 import contextlib
 import json
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 
 import pytest
 
 from cli.test_ask import nodenetctl
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.cli.reselect import _change
+from nodenet.cli.reselect import _change, _print_left
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import NodenetError, StageFailed
+from nodenet.core.messages import Message as Event
 from nodenet.core.status.bus_interfaces import NAME
+from nodenet.core.status.document import BootStatus, document
 from nodenet.edge.bus.connection import Message, MessageType
 
 __all__ = ["private_bus"]
@@ -84,3 +89,14 @@ async def test_a_refusal_is_printed_with_its_exit_code(private_bus: PrivateBus) 
 )
 def test_a_change_is_one_line(before: list[str], after: list[str], line: str) -> None:
     assert _change(before, after, "became") == line
+
+
+def test_the_commands_that_are_left_are_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    """Until kubelet runs with the new node IP the node is degraded, and so is the exit code."""
+    lost = Problem(Event.NODE_IP_NOT_IN_USE, "kubelet runs with A; published is B", "`systemctl restart kubelet`")
+    status = BootStatus(new_boot({}, degrade=True))
+    assert _print_left(document(status)) == 0
+    assert capsys.readouterr().out == ""
+    assert _print_left(document(replace(status, losses=(lost,)))) == 2
+    left = "kubelet runs with A; published is B.\nLeft to do: `systemctl restart kubelet`\n"
+    assert capsys.readouterr().out == left

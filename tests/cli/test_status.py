@@ -18,6 +18,7 @@ from nodenet.cli import status, wait
 from nodenet.core.adoption.record import PATH
 from nodenet.core.adoption.skipped import Skip
 from nodenet.core.boot.outcome import Problem
+from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.messages import Message
 from nodenet.core.status.document import ended
 from status_cases import DEGRADED, GOOD, PROBLEM, WAITING, asked
@@ -121,7 +122,7 @@ def test_a_document_of_a_daemon_that_has_ended_is_old(state: Path, capsys: pytes
     (state.parent / "lock").write_text("812\n")
     assert status.run(asked(state)) == 1
     text = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(r"nodenetd is not running; as of [78] s ago \(kubelet is held back\)", text[0])
+    assert re.fullmatch(r"nodenetd is not running; this status is [78] s old \(kubelet is held back\)", text[0])
     assert text[4:6] == [
         "  problem     nodenetd is not running, so nothing of this may be true any more",
         "  to do       See `systemctl status nodenetd`",
@@ -158,3 +159,22 @@ def test_nothing_that_controls_a_terminal_is_printed(state: Path, capsys: pytest
     text = capsys.readouterr().out.splitlines()
     assert "  problem     nmstate: ?]0;owned? mtu" in text
     assert "  to do       a?b?" in text
+
+
+@pytest.mark.parametrize("content", ["[]", "{}", '{"health": "ok"}', '{"health": "ok", "stages": 7, "ready": true}'])
+def test_a_document_that_lacks_keys_is_invalid_input(state: Path, content: str) -> None:
+    """And no traceback (S10)."""
+    state.write_text(content)
+    with pytest.raises(SnapshotInvalid, match=r"state\.json is damaged or incomplete"):
+        status.run(asked(state))
+
+
+def test_a_terminal_of_80_columns_shows_every_word(state: Path) -> None:
+    """A serial console does not fold lines; into a pipe they are not folded, for programs that read them."""
+    state.write_text(json.dumps(DEGRADED))
+    text = ["  problem     " + "word " * 40, "short", ""]
+    folded = list(status._folded(text))
+    assert max(map(len, folded)) <= 80
+    assert " ".join(" ".join(folded).split()) == " ".join(" ".join(text).split())
+    assert folded[1].startswith(" " * 14 + "word")
+    assert folded[-2:] == ["short", ""]

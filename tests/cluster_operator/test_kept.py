@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from cluster_operator.fake_api import RESOURCE, well
 from cluster_operator.test_migrator import LB, QUICK, THERE, cluster, edit, ends
-from cluster_operator.test_steward import API, stewarded
+from cluster_operator.test_steward import API, INGRESS, stewarded
 from nodenet.cluster_operator.kept import AGAIN_SECONDS, Kept
 from nodenet.core.messages import Message
 
@@ -42,7 +42,7 @@ async def test_an_operator_whose_record_is_dropped_says_so_once_and_begins_no_mi
                 await asyncio.sleep(30)
                 edit(nodes.api, LB)
                 for name in ("m0", "m1", "m2"):
-                    nodes.api.node(name, well(vips=(API,) if name == "m0" else (), generation=2))
+                    nodes.api.node(name, well(vips=(API, INGRESS) if name == "m0" else (), generation=2))
                 await asyncio.sleep(300)
                 assert set(nodes.phases) <= {"SelfHosted"}
                 degraded = next(one for one in nodes.api.status["conditions"] if one["type"] == "Degraded")

@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from cluster_operator.fake_api import RESOURCE, FakeApi, tasks, well
-from cluster_operator.test_steward import API, OPTIONS, SILENT_SECONDS, stewarded
+from cluster_operator.test_steward import API, INGRESS, OPTIONS, SILENT_SECONDS, stewarded
 from nodenet.core.hosted_cluster.migration_steps import RETRY_SECONDS, WAIT_SECONDS
 from nodenet.core.hosted_cluster.node_report import NodeReport
 from nodenet.core.hosted_services import migration as record
@@ -53,7 +53,9 @@ class Nodes:
                 self.times.append(asyncio.get_running_loop().time())
             last = found
             for name in {"m0", "m1", "m2"} - self.off:
-                self.api.node(name, well(vips=(API,) if name == "m0" else (), migration=self._part(found, name)))
+                self.api.node(
+                    name, well(vips=(API, INGRESS) if name == "m0" else (), migration=self._part(found, name))
+                )
 
     def _part(self, found: Migration, name: str) -> Progress | None:
         if found.at_rest:
@@ -68,7 +70,7 @@ async def cluster() -> AsyncIterator[Nodes]:
     api = FakeApi()
     nodes = Nodes(api)
     for name in ("m0", "m1", "m2"):
-        api.node(name, well(vips=(API,) if name == "m0" else ()))
+        api.node(name, well(vips=(API, INGRESS) if name == "m0" else ()))
     api.put(RESOURCE, {"metadata": {"name": "cluster"}, **KIND, "spec": {}})
     async with tasks(nodes.run(), beats(nodes)):
         yield nodes

@@ -39,6 +39,9 @@ class Api:
     async def pod(self, namespace: str, name: str) -> Document:
         raise ApiAway(f"The API does not answer: {namespace}/{name}")
 
+    async def definition(self, namespace: str, name: str) -> Document:
+        raise NotFound(f"{namespace}/{name}")
+
     async def claim(self, namespace: str, name: str) -> Document:
         raise NotFound(f"{namespace}/{name}")
 

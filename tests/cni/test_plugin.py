@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 import subprocess
 import time
@@ -10,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from cni.plugin_calls import CONFIG, ENVIRONMENT, call, plugin, said, service
+from cni.plugin_calls import CONFIG, ENVIRONMENT, ROOT, call, plugin, said, service
+from nodenet.cni.verbs import ADD_SECONDS
 
 ADDRESS = '{"cniVersion":"1.0.0","ips":[{"address":"192.0.2.7/24"}]}\n'
 TRICKY = 'quote " backslash \\ newline \n tab \t bell \x07 umlaut \u00fc face \U0001f600 {"cniVersion":"0.0.0"}'
@@ -87,6 +89,13 @@ def test_the_version_is_that_of_the_top_level(tmp_path: Path) -> None:
     """Not one inside another value; an error is written in the version of the configuration."""
     config = '{"a": {"cniVersion": "9.9"}, "b": "\\"cniVersion\\":\\"8.8\\"", "cniVersion" : "0.4.0"}'
     assert error_of(call("ADD", tmp_path / "none", config.encode()).stdout)["cniVersion"] == "0.4.0"
+
+
+def test_a_sandbox_with_three_interfaces_has_time_for_three_services_that_hang() -> None:
+    """Kubelet gives a sandbox two minutes; the service answers before the plugin gives up."""
+    source = (ROOT / "packaging/cni/src/main.rs").read_text()
+    (seconds,) = re.findall(r"const MOST_TIME: Duration = Duration::from_secs\((\d+)\)", source)
+    assert ADD_SECONDS < int(seconds) < 120 / 3
 
 
 @pytest.mark.parametrize(("verb", "code"), [("ADD", 11), ("CHECK", 11), ("GC", 11), ("STATUS", 50)])

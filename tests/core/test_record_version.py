@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 
 from nodenet.core.adoption import record as adoption_record
-from nodenet.core.apply import intent, last_good, new_file
+from nodenet.core.apply import intent, new_file
 from nodenet.core.br_ex import record
+from nodenet.core.change import record as change_record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
 from nodenet.core.persistent_ips import records as ipam_records
 from nodenet.core.record_version import refusal
-from nodenet.core.trial import record as trial_record
 
 LATER = "it has version 2, of a later release of nodenet; this release reads version 1"
 
@@ -31,9 +31,8 @@ READERS: dict[str, Callable[[bytes], object]] = {
     "bridge": record.parse,
     "selection": lambda content: last_published.parse(content, "boot"),
     "cache": cached,
-    "good": lambda content: last_good.parse(content, None),
     "trial": new_file.parse,
-    "try": trial_record.parse,
+    "change": change_record.parse,
 }
 JSON = READERS.keys() - {"cache"}
 
@@ -72,12 +71,11 @@ FIRST: dict[str, Callable[[bytes], object]] = {
     "adoption": adoption_record.parse,
     "bridge": record.parse,
     "cache": lambda content: cache.parse(content, "example.com"),
-    "good": lambda content: last_good.parse(content, "worker-0"),
     "intent": intent.parse,
     "ipam": lambda content: [ipam_records.record_of(tuple(row)) for row in json.loads(content)],
     "selection": lambda content: last_published.parse(content, "b1"),
     "trial": new_file.parse,
-    "try": trial_record.parse,
+    "change": change_record.parse,
 }
 
 
@@ -90,12 +88,11 @@ def test_every_first_format_is_read() -> None:
         "adoption": "verb='adopt'",
         "bridge": "uplinks={'br-ex': 'eth0'}",
         "cache": "document={'a': 1}",
-        "good": "text='interfaces: []\\n'",
         "intent": "digest='5f0c2a9d41b7'",
         "ipam": "IPv4Interface('192.0.2.9/24')",
         "selection": "addresses=(IPv4Address('192.0.2.9'),)",
         "trial": "boots=('b1',)",
-        "try": "links=('eth0',)",
+        "change": "links=('eth0',)",
     }
     assert {name: text for name, text in kept.items() if text not in shown[name]} == {}
     assert "None" not in {str(each) for each in found["ipam"]}  # type: ignore[attr-defined]

@@ -68,6 +68,7 @@ async def serve() -> None:
     status = BootStatus(new_boot({}, degrade=True), boot_id="b")
     orders = Orders(
         reload=reload,
+        prune=reload,
         reselect=reload,
         remove_bridge=reload,
         run_stage=lambda _: None,
@@ -76,6 +77,8 @@ async def serve() -> None:
         try_file=refuse_trial,
         confirm=lambda _: reload(),
         roll_back=lambda _: reload(),
+        history=machine.history,
+        to_entry=machine.to_entry,
     )
     service = Service(machine.bus, orders, lambda: status)
     service.show(status)

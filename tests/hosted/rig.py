@@ -33,38 +33,37 @@ def state(case: str = "control-plane", **changes: Any) -> State:
 
 
 class FakeWire:
-    """Hosts that answer: address → MACs. The peers of the cases answer for their own addresses."""
+    """Hosts that answer: address → MACs. *known*: the neighbours that the kernel knows, at first all nodes."""
 
     def __init__(self, made: State) -> None:
         self.macs: dict[IPAddress, frozenset[str]] = {}
         self.down = False
         self.asked = 0
-        for number, node in enumerate(made.known.inputs.nodes):
-            for address in node.addresses:
-                self.macs[address] = frozenset({f"02:00:00:00:00:{0x10 + number:02x}"})
+        self.asked_for: set[IPAddress] = set()
+        self.known = {
+            address: f"02:00:00:00:00:{0x10 + number % 64:02x}"
+            for number, node in enumerate(made.known.inputs.nodes)
+            for address in node.addresses
+        }
 
     async def claims(self, addresses: Iterable[IPAddress], link: str) -> Mapping[IPAddress, frozenset[str]]:
+        addresses = tuple(addresses)
         self.asked += 1
+        self.asked_for |= set(addresses)
         if self.down:
             raise Unavailable(f"The hosts on {link} cannot be asked")
         return {address: self.macs.get(address, frozenset()) - {OWN_MAC} for address in addresses}
 
-    def mac_of(self, link: str) -> str:  # noqa: ARG002  (there is one)
-        return OWN_MAC
+    def neighbours(self, link: str) -> list[tuple[IPAddress, str]]:  # noqa: ARG002  (there is one)
+        return list(self.known.items())
 
 
 class FakeAddresses:
     def __init__(self) -> None:
         self.here: set[IPAddress] = set()
-        self.removed: list[IPAddress] = []
 
     def present(self, wanted: Collection[IPAddress]) -> tuple[Address, ...]:
         return tuple(Address(one, 24, "br-ex") for one in sorted(self.here & set(wanted), key=str))
-
-    def remove(self, address: Address) -> bool:
-        self.removed.append(address.address)
-        self.here.discard(address.address)
-        return True
 
 
 class FakeWeights:
@@ -136,9 +135,12 @@ class FakeTable:
         self.there = there
         self.text = "redirect to :9445"
         self.removed = 0
+        self.broken: Unavailable | None = None
 
     async def put(self, rules: str) -> None:
-        assert "redirect to" in rules
+        assert rules.startswith("table inet nodenet_")
+        if self.broken:
+            raise self.broken
         self.there, self.text = True, rules
 
     async def remove(self) -> None:
@@ -180,6 +182,9 @@ class FakeDnsmasq:
     async def set_servers(self, servers: Any) -> None:
         raise AssertionError(servers)
 
+    async def further(self) -> str:
+        return ""
+
     async def read_hosts(self) -> None:
         self.reads += 1
 
@@ -192,5 +197,5 @@ class FakeOthers:
     def manifests_stamp(self) -> int | None:
         return self.stamp
 
-    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:  # noqa: ARG002
+    def look(self, units: Collection[str], ports: Collection[int]) -> Others:  # noqa: ARG002
         return self.found

@@ -15,7 +15,17 @@ from nodenet.core.hosted_services.model import Purpose, Service
 from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.hosted_services.stance import BALANCER_WEIGHT, OUT
 from nodenet.core.messages import Message
-from nodenet.hosted.checks import ALIVE, HUNG, HUNG_CHECKS, HUNG_REMEDY, SERVER_SECONDS, HealthChecks
+from nodenet.hosted.checks import (
+    ALIVE,
+    API_SERVER,
+    DISBELIEF,
+    DISBELIEF_SECONDS,
+    HUNG,
+    HUNG_CHECKS,
+    HUNG_REMEDY,
+    SERVER_SECONDS,
+    HealthChecks,
+)
 from nodenet.hosted.state import State
 
 UP = Verdict(healthy=True, good=3)
@@ -63,7 +73,7 @@ class FakeProcesses:
 async def after_the_end_of(*pids: int) -> State:
     """Return the state after some processes of a healthy haproxy, a master and its worker, have ended."""
     made, processes = state(), FakeProcesses(10, 11)
-    made.verdicts |= {Service.HAPROXY: UP, ALIVE: UP}
+    made.verdicts |= {Service.REDIRECT: UP, ALIVE: UP}
     task = asyncio.create_task(HealthChecks(made, FakeChecks(), processes, lambda: None).watch_haproxy())
     await asyncio.sleep(1)
     processes.end(*pids)
@@ -75,13 +85,13 @@ async def after_the_end_of(*pids: int) -> State:
 
 async def test_the_end_of_haproxy_ends_the_redirect_at_once_and_moves_no_vip() -> None:
     made = await after_the_end_of(10, 11)
-    assert not made.verdicts[Service.HAPROXY].healthy
+    assert not made.verdicts[Service.REDIRECT].healthy
     assert made.verdicts[ALIVE].healthy
     assert made.wake.is_set()
 
 
 async def test_the_end_of_an_old_worker_after_a_reload_is_no_end() -> None:
-    assert (await after_the_end_of(11)).verdicts[Service.HAPROXY].healthy
+    assert (await after_the_end_of(11)).verdicts[Service.REDIRECT].healthy
 
 
 async def seen_of_the_api(case: str, answer: Answer) -> tuple[State, FakeChecks]:
@@ -165,7 +175,8 @@ OF_THIS_NODE = (
     "Renew the certificate of the server"
 )
 OF_ALL = (
-    "The API cannot be verified: the CA /c/ca.crt has expired on Nov 20 12:00:00 2026 GMT. Correct `[hosted] ca_file`"
+    "The API cannot be verified: the CA /c/ca.crt has expired on Nov 20 12:00:00 2026 GMT. "
+    "Correct the CA of the kubeconfig, or `[hosted] ca_file`"
 )
 
 
@@ -202,3 +213,24 @@ async def test_an_external_load_balancer_with_an_expired_certificate_is_named() 
     await asyncio.sleep(5)
     task.cancel()
     assert made.report().problems == (OF_THIS_NODE.replace("API server of this node", "API at api-int"),)
+
+
+async def disbelieved(made: State, seconds: float) -> set[str]:
+    """Return the failures while haproxy answers 503, that is without a server, for some seconds."""
+    made.running[Service.HAPROXY] = True
+    made.verdicts[API_SERVER] = UP
+    checks = FakeChecks()
+    checks.result = Result(Answer.DEAD, 503)
+    task = asyncio.create_task(HealthChecks(made, checks, FakeProcesses(), lambda: None).watch_balancer())
+    await asyncio.sleep(seconds)
+    task.cancel()
+    return set(made.failures)
+
+
+async def test_a_haproxy_that_alone_believes_no_server_is_a_problem_after_a_minute() -> None:
+    """After a rotation of the CA every status said "ok", and the whole load was on one API server."""
+    assert await disbelieved(state(), DISBELIEF_SECONDS - 5) == set()
+    made = state()
+    assert await disbelieved(made, DISBELIEF_SECONDS + 5) == {DISBELIEF}
+    assert made.verdicts[Service.REDIRECT].healthy, "it serves all the same"
+    assert not made.verdicts[Service.HAPROXY].healthy

@@ -11,13 +11,21 @@ import pytest
 from hosted.rig import state
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Cluster
-from nodenet.core.hosted_services.model import Mode, Origin
+from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.hosted.gather import HOLD_SECONDS, Gather
+from nodenet.hosted.gather import HOLD_SECONDS, Gather, Sources
 from nodenet.hosted.state import State
 
 NODE_IP, NODE_IP6 = ip_address("192.0.2.10"), ip_address("2001:db8::10")
+
+NODES = [
+    {
+        "metadata": {"name": name, "labels": {"node-role.kubernetes.io/control-plane": ""}},
+        "status": {"addresses": [{"type": "InternalIP", "address": f"192.0.2.1{number}"}]},
+    }
+    for number, name in enumerate(("master-0", "master-1"))
+]
 
 
 class Bench:
@@ -28,7 +36,16 @@ class Bench:
         self.without: set[IPAddress] = set()
         self.silent = False
         self.cluster = Cluster()
-        self.gather = Gather(self.state, lambda: self.document, self.snapshot, lambda: self.cluster, lambda: False)
+        self.authority = "PEM"
+        self.gather = Gather(
+            self.state,
+            Sources(lambda: self.document, self.snapshot, lambda: self.cluster, lambda: False, self.read_authority),
+        )
+
+    def read_authority(self) -> str:
+        if not self.authority:
+            raise Unavailable("The CA cannot be used")
+        return self.authority
 
     def snapshot(self) -> Snapshot:
         if self.silent:
@@ -139,3 +156,22 @@ async def test_an_object_that_is_not_valid_any_more_keeps_its_last_spec() -> Non
     await bench.gather()
     assert bench.state.plan.mode is Mode.EXTERNAL
     assert bench.state.known.problems[0].startswith("HostedNetServices (cr) is not used: apiVersion is 'v2'")
+
+
+async def test_another_ca_is_another_text_of_haproxy_and_half_a_file_changes_nothing() -> None:
+    """Haproxy reads the CA when it is reloaded: after a rotation it believed no API server, for good."""
+    bench = Bench()
+    bench.cluster = Cluster(nodes={Origin.LIVE: NODES})
+    await bench.gather()
+    before = bench.state.plan.texts[Service.HAPROXY]
+    bench.authority = "PEM of another CA"
+    await bench.gather()
+    after = bench.state.plan.texts[Service.HAPROXY]
+    assert after != before
+    bench.authority = ""
+    await bench.gather()
+    assert bench.state.plan.texts[Service.HAPROXY] == after
+    assert (bench.state.authority, bench.state.failures) == (
+        "PEM of another CA",
+        {"authority": "The CA cannot be used"},
+    )

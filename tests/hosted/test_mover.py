@@ -43,7 +43,13 @@ class Rest:
         good = self.good or target.host in self.alive
         return Result(Answer.GOOD) if good else Result(Answer.DEAD, problem="connection refused")
 
-    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+    async def addresses(
+        self,
+        server: IPAddress,
+        name: str,
+        family: Family,
+        port: int | None = None,  # noqa: ARG002  (DNS's own)
+    ) -> frozenset[IPAddress]:
         assert (str(server), name) == ("192.0.2.10", "api-int.ostest.example.com")
         self.asked += 1
         return frozenset(one for one in self.named if family_of(one) is family)

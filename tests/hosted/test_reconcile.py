@@ -14,7 +14,7 @@ from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
 from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
-from nodenet.core.hosted_services.paths import HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
+from nodenet.core.hosted_services.paths import GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.reconcile import (
@@ -40,7 +40,8 @@ class Bench:
         self.state = made
         self.files, self.units, self.table = FakeFiles(), FakeUnits(*running), FakeTable(there=there)
         self.dnsmasq, self.others, self.balancer = FakeDnsmasq(), FakeOthers(), FakeBalancer()
-        edges = Edges(self.files, self.units, self.table, self.dnsmasq, self.others, self.balancer)
+        self.guard = FakeTable()
+        edges = Edges(self.files, self.units, self.table, self.guard, self.dnsmasq, self.others, self.balancer)
         self.reconciler = Reconciler(made, edges, mode)
 
     async def look(self) -> list[tuple[str, str]]:
@@ -54,7 +55,7 @@ async def test_the_first_look_writes_and_starts_and_the_second_does_nothing() ->
     bench = Bench(state())
     assert await bench.look() == [("start", KEEPALIVED), ("start", HAPROXY)]
     own = {TEXTS[service] for service in (Service.KEEPALIVED, Service.HAPROXY, Service.REDIRECT)}
-    assert set(bench.files.texts) == {*own, RELEASE, HOSTS, SERVER_STATES}
+    assert set(bench.files.texts) == {*own, RELEASE, GUARD, HOSTS, SERVER_STATES}
     assert await bench.look() == []
 
 
@@ -261,10 +262,10 @@ async def test_the_redirect_follows_the_health_of_haproxy() -> None:
     bench = Bench(state(), KEEPALIVED, HAPROXY)
     await bench.look()
     assert not bench.table.there
-    bench.state.verdicts[Service.HAPROXY] = UP
+    bench.state.verdicts[Service.REDIRECT] = UP
     await bench.look()
     assert bench.table.there
-    bench.state.verdicts[Service.HAPROXY] = Verdict(healthy=False, points=8)
+    bench.state.verdicts[Service.REDIRECT] = Verdict(healthy=False, points=8)
     await bench.look()
     assert not bench.table.there
 
@@ -283,7 +284,7 @@ async def test_the_redirect_of_an_earlier_companion_stays_until_a_verdict_is_kno
     await bench.look()
     assert bench.table.there
     assert bench.state.report().services[Service.REDIRECT].running, "it was reported as off"
-    bench.state.verdicts[Service.HAPROXY] = Verdict(healthy=False, points=4)
+    bench.state.verdicts[Service.REDIRECT] = Verdict(healthy=False, points=4)
     await bench.look()
     assert not bench.table.there
 
@@ -294,7 +295,7 @@ async def test_the_redirect_of_other_settings_goes_until_haproxy_serves_by_these
     bench.files.texts[TEXTS[Service.REDIRECT]] = bench.table.text = "redirect to :9446"
     await bench.look()
     assert not bench.table.there
-    bench.state.verdicts[Service.HAPROXY] = UP
+    bench.state.verdicts[Service.REDIRECT] = UP
     await bench.look()
     assert bench.table.there
 
@@ -311,7 +312,7 @@ async def test_other_rules_to_the_same_port_replace_the_redirect_without_a_gap()
 async def test_a_redirect_that_another_program_has_removed_is_put_back() -> None:
     """As a restart of nftables.service does: one node served all clients of the VIP from then on."""
     bench = await after_a_restart()
-    bench.state.verdicts[Service.HAPROXY] = UP
+    bench.state.verdicts[Service.REDIRECT] = UP
     await bench.look()
     bench.table.there = False
     await asyncio.sleep(TABLE_SECONDS)
@@ -344,7 +345,7 @@ async def test_the_redirect_goes_before_haproxy_does(why: str) -> None:
     """A connection that still comes to this node would be sent to a port on which nothing listens."""
     made = state()
     bench = Bench(made, KEEPALIVED, HAPROXY)
-    made.verdicts[Service.HAPROXY] = UP
+    made.verdicts[Service.REDIRECT] = UP
     await bench.look()
     assert bench.table.there
     bench.units.stopping = lambda unit: seen.append((unit, bench.table.there))
@@ -437,3 +438,23 @@ async def test_reloads_come_with_pauses_when_peers_go_on_changing_and_the_last_o
     await asyncio.sleep(RELOAD_SECONDS)
     assert await bench.look() == [("reload", KEEPALIVED), ("reload", HAPROXY)]
     assert await bench.look() == []
+
+
+async def test_keepalived_is_guarded_for_as_long_as_it_is_wanted() -> None:
+    bench = Bench(state())
+    bench.guard.broken = Unavailable("nft does not start")
+    await bench.look()
+    assert any("Any host can send VRRP" in text for text in bench.state.failures.values()), "and keepalived starts"
+    bench.guard.broken = None
+    await bench.look()
+    assert "192.0.2.11" in bench.guard.text
+    bench.guard.there = False  # a restart of nftables.service
+    await asyncio.sleep(TABLE_SECONDS)
+    await bench.look()
+    assert bench.guard.there
+    assert bench.files.texts[GUARD] == bench.guard.text, "systemd takes it up with keepalived"
+    bench.others.found = Others({"keepalived.yaml"})
+    bench.guard.there = False  # systemd has removed it with keepalived
+    await asyncio.sleep(TABLE_SECONDS)
+    await bench.look()
+    assert not bench.guard.there, "the former stack is guarded by no rule of nodenet's"

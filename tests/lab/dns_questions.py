@@ -75,7 +75,7 @@ def until_answer(node: Node, name: str, wanted: str, server: str = "127.0.0.1", 
     )
 
 
-def start_server(node: Node, unit: str, place: tuple[str, int], answered: str, *, user: str = "root") -> None:
+def start_server(node: Node, unit: str, place: tuple[str, int], answered: str, *, slice_: str = "system.slice") -> None:
     """Let a DNS server at an address and port of *node* answer every name with one address."""
-    how = ["systemd-run", f"--unit={unit}", f"--uid={user}", "--quiet"]
+    how = ["systemd-run", f"--unit={unit}", f"--slice={slice_}", "--quiet"]
     node.run([*how, "python3", "-c", SERVE, place[0], str(place[1]), answered])

@@ -17,7 +17,7 @@ CERTIFICATE = "/etc/nodenet/api.crt"
 
 def furnish(node: Node, site: Site) -> None:
     """Give a node that is off the unit's credentials and the programs that runtimes bring."""
-    config = json.loads(site.kubeconfig(proxy=False))
+    config = json.loads(site.kubeconfig(node.name, proxy=False))
     config["clusters"][0]["cluster"]["certificate-authority"] = CERTIFICATE
     node.write(CERTIFICATE, site.cluster.server.authority.read_text())
     node.write("/etc/nodenet/nodenet.toml.d/20-ipam.toml", f'[ipam]\nkubeconfig = "{KUBECONFIG}"\n')

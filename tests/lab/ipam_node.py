@@ -76,7 +76,7 @@ class IpamNode:
         for part in ("net.d", "lib"):
             (self.directory / part).mkdir(parents=True)
         self._kubeconfig.touch(0o600)
-        self._kubeconfig.write_text(site.kubeconfig(proxy=proxy))
+        self._kubeconfig.write_text(site.kubeconfig(self.node_name, proxy=proxy))
         self.reboot()
         if wired:
             self._wire(number)

@@ -24,9 +24,9 @@ from harness.kube import Cluster
 from harness.kube_client import ApiError
 
 MANIFESTS = Path(__file__).resolve().parents[2] / "packaging" / "cluster"
-INSTALLED = ("crd-ipamclaims.yaml", "rbac.yaml")
-ACCOUNT_SPACE, ACCOUNT = "kube-system", "nodenet-ipam"
-LEASE_SPACE = "kube-system"
+CRDS = ("crd-ipamclaims.yaml", "crd-network-attachment-definitions.yaml")
+INSTALLED = tuple(f"persistent-ips/{name}.yaml" for name in ("namespace", "rbac", "policy"))
+ACCOUNT_SPACE = ACCOUNT = LEASE_SPACE = "nodenet-ipam"
 LEASES = f"/apis/coordination.k8s.io/v1/namespaces/{LEASE_SPACE}/leases"
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 GROUP = "/apis/k8s.cni.cncf.io/v1alpha1"
@@ -114,12 +114,11 @@ class Site:
     def __enter__(self) -> Self:
         self.cluster.__enter__()
         self.admin = self.cluster.admin
-        for name in INSTALLED:
+        for name in (*CRDS, *INSTALLED):
             self.admin.apply(*manifest(name))
         eventually(self._serves_claims, "the API to serve IPAMClaims", timeout=PATIENCE)
         if self._with_proxy:
             self.proxy = ApiProxy(self.cluster)
-        self.token = self._token()
         return self
 
     def __exit__(
@@ -127,8 +126,8 @@ class Site:
     ) -> None:
         self.cluster.close()
 
-    def kubeconfig(self, *, proxy: bool = True) -> str:
-        """Return the kubeconfig of the service's account, through the proxy unless it is unwanted."""
+    def kubeconfig(self, node: str, *, proxy: bool = True) -> str:
+        """Return the kubeconfig of a node's service, through the proxy unless it is unwanted."""
         through = proxy and self._with_proxy
         authority = self.cluster.server.authority
         server = {"server": self.proxy.url if through else self.cluster.server.url}
@@ -137,7 +136,7 @@ class Site:
                 "apiVersion": "v1",
                 "kind": "Config",
                 "clusters": [{"name": "lab", "cluster": {**server, "certificate-authority": str(authority)}}],
-                "users": [{"name": ACCOUNT, "user": {"token": self.token}}],
+                "users": [{"name": ACCOUNT, "user": {"token": self.token(node)}}],
                 "contexts": [{"name": "lab", "context": {"cluster": "lab", "user": ACCOUNT}}],
                 "current-context": "lab",
             }
@@ -168,9 +167,16 @@ class Site:
         except ApiError:
             return False
 
-    def _token(self) -> str:
+    def token(self, node: str) -> str:
+        """Return a token that is bound to the Node of this name, which is made; without a name, one that is not."""
         path = f"/api/v1/namespaces/{ACCOUNT_SPACE}/serviceaccounts/{ACCOUNT}/token"
-        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
+        spec = {}
+        if node:
+            (made,) = self.admin.apply({"apiVersion": "v1", "kind": "Node", "metadata": {"name": node}})
+            spec = {
+                "boundObjectRef": {"kind": "Node", "apiVersion": "v1", "name": node, "uid": made["metadata"]["uid"]}
+            }
+        wanted = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": spec}
         return str(self.admin.create(path, wanted)["status"]["token"])
 
 
@@ -203,7 +209,12 @@ class Space:
         return list(self.status(name).get("ips") or [])
 
     def pod(self, name: str, *elements: Document, netns: bool = False, **metadata: Any) -> Pod:
-        """Make a pod with the elements of its annotation; with *netns*, make its network namespace as well."""
+        """Make a pod with the elements of its annotation; with *netns*, make its network namespace as well.
+
+        One that references a claim is of the virtual machine of this name, unless it has other labels.
+        """
+        if claims := [one["ipam-claim-reference"] for one in elements if "ipam-claim-reference" in one]:
+            metadata.setdefault("labels", {"vm.kubevirt.io/name": str(claims[0])[:63]})
         made = self.admin.create(f"/api/v1/namespaces/{self.name}/pods", pod_document(name, *elements, **metadata))
         path = ""
         if netns:

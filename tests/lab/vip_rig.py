@@ -71,6 +71,7 @@ ingress_vips = [{ingress}]
 enabled = "auto"
 advert_interval = {advert}
 drain_seconds = 5
+ca_file = "/etc/kubernetes/ca.crt"
 [stages]
 configure-ovs = "skip"
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from ipaddress import ip_address
 
 import pytest
 from structlog.testing import capture_logs
@@ -17,6 +18,7 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import Refusal
 from nodenet.loop import journal
 
+NODE_IP = ip_address("192.0.2.5")
 PROBLEM = Problem(Message.APPLY_FAILED, "mtu is 1500", "Compare it")
 STAGE = StageState(StageName.NMSTATE, started=1.0)
 BACKUP = Inhibitor(StageName.NMSTATE, "backup", "copies", 1)
@@ -50,10 +52,13 @@ def test_a_problem_that_is_known_has_its_line_already() -> None:
     [
         (lambda: journal.inhibited(BACKUP), "nmstate is inhibited by backup: copies"),
         (lambda: journal.released(BACKUP), "nmstate is no longer inhibited by backup"),
-        (lambda: journal.ready(6.93, None), "Ready after 6.9 s: kubelet and CRI-O may start"),
         (
-            lambda: journal.ready(6.93, StageName.NMSTATE),
-            "Ready after 6.9 s, degraded (nmstate failed): kubelet and CRI-O may start",
+            lambda: journal.ready(6.93, (NODE_IP,), None),
+            "Ready after 6.9 s: kubelet and CRI-O may start with node IP 192.0.2.5",
+        ),
+        (
+            lambda: journal.ready(6.93, (), StageName.NMSTATE),
+            "Ready after 6.9 s, degraded (nmstate failed): kubelet and CRI-O may start; see `nodenetctl status`",
         ),
         (lambda: journal.reloaded(None, None), "Reloaded"),
         (
@@ -64,7 +69,7 @@ def test_a_problem_that_is_known_has_its_line_already() -> None:
             lambda: journal.reloaded(StageName.NMSTATE, None),
             "Reloaded in part: the settings are in force, but nmstate failed, as logged before",
         ),
-        (journal.node_ips_are_back, "The published node IPs are on the node again"),
+        (lambda: journal.is_back(Message.NODE_IP_DRIFT), "The published node IPs are on the node again"),
         (lambda: journal.uplink(None), "The uplink has a carrier, and gateways and DNS servers answer again"),
     ],
 )

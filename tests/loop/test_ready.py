@@ -81,9 +81,9 @@ class Boot:
     def build(self) -> StageSet:
         stages: dict[StageName, Stage] = dict(self.stages)
         if self.node is None:
-            return StageSet(new_boot({}, degrade=True), stages, "OVNKubernetes", 60.0, lambda _: None, self.confirm)
+            return StageSet(new_boot({}, degrade=True), stages, "OVNKubernetes", 60.0, lambda _: (), self.confirm)
         stages[StageName.NODEIP] = node = self.node.stage
-        return StageSet(new_boot({}, degrade=True), stages, "OVNKubernetes", 60.0, node.drift, node.confirm)
+        return StageSet(new_boot({}, degrade=True), stages, "OVNKubernetes", 60.0, lambda _: (), node.confirm)
 
     async def confirm(self, facts: Facts) -> str | None:  # noqa: ARG002
         self.asked.append(asyncio.get_running_loop().time())

@@ -139,7 +139,7 @@ class AnyBoot(RuleBasedStateMachine):
     def build(self) -> StageSet:
         providers = {name.value: "unit:other.service" for name in StageName}
         return StageSet(
-            new_boot(providers, degrade=self.degrade), dict(self.fakes), "OVNKubernetes", 600.0, lambda _: None
+            new_boot(providers, degrade=self.degrade), dict(self.fakes), "OVNKubernetes", 600.0, lambda _: ()
         )
 
     @rule(name=stages, play=st.lists(outcomes, min_size=1, max_size=3), seconds=st.sampled_from([0.0, 0.3, 20.0]))

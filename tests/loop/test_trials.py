@@ -181,6 +181,42 @@ async def test_a_trial_that_is_still_applying_its_file_can_be_ended() -> None:
     assert await work is False
 
 
+async def test_a_trial_that_is_still_applying_its_file_is_confirmed_once_it_holds() -> None:
+    """As a rollback waits. A file that is not applied is no confirmed one."""
+    rig = Rig()
+    _, work = await rig.begin()
+    await asyncio.sleep(0)
+    confirming = asyncio.ensure_future(rig.trials.decide(Decision.CONFIRM, ORDER.digest))
+    await asyncio.sleep(0.02)
+    assert not confirming.done()
+    rig.runner.applied.set()
+    await confirming
+    assert await work is True
+    failing = Rig(Runner(fails=ApplyFailed("it did not hold")))
+    _, work = await failing.begin()
+    await asyncio.sleep(0)
+    confirming = asyncio.ensure_future(failing.trials.decide(Decision.CONFIRM))
+    failing.runner.applied.set()
+    with capture_logs(), pytest.raises(ApplyFailed, match="it did not hold"):
+        await confirming
+    assert await work is False
+
+
+async def test_a_rollback_goes_before_a_confirmation_that_waits() -> None:
+    rig = Rig()
+    _, work = await rig.begin()
+    await asyncio.sleep(0)
+    confirming = asyncio.ensure_future(rig.trials.decide(Decision.CONFIRM))
+    await asyncio.sleep(0)
+    ending = asyncio.ensure_future(rig.trials.decide(Decision.ROLL_BACK))
+    await asyncio.sleep(0)
+    rig.runner.applied.set()
+    with capture_logs(), pytest.raises(TrialEnded):
+        await confirming
+    await ending
+    assert await work is False
+
+
 async def test_every_other_order_is_refused_while_one_holds() -> None:
     """A second trial too; each refusal is logged."""
     rig = Rig()
@@ -199,9 +235,6 @@ async def test_a_decision_needs_a_trial() -> None:
     for decision in Decision:
         with pytest.raises(UsageInvalid, match="no trial of a node file is running"):
             await rig.trials.decide(decision)
-    await rig.begin()
-    with pytest.raises(UsageInvalid):
-        await rig.trials.decide(Decision.CONFIRM)
 
 
 async def test_the_loop_may_refuse_to_begin() -> None:

@@ -9,13 +9,14 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from fakes import BOOT_ID, FakeKernel, FakeNeighbours, FakeOvsdb
+from fakes import BOOT_ID, FakeKernel, FakeNeighbours, FakeOvsdb, FakeRivals
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
@@ -127,14 +128,21 @@ class Rig:
     kernel: FakeKernel = field(default_factory=lambda: FakeKernel(SNAPSHOT))
     ovsdb: CountedOvsdb = field(default_factory=CountedOvsdb)
     name_servers: FakeNameServers = field(default_factory=FakeNameServers)
+    rivals: FakeRivals = field(default_factory=FakeRivals)
     reports: list[Problem | None] = field(default_factory=list)
+    notes: tuple[str, ...] = ()
     ended: list[str] = field(default_factory=list)
     """Errors that ended a run of the watch."""
 
     def __post_init__(self) -> None:
         clock, servers = LoopClock(), self.name_servers
-        edges = UplinkEdges(self.links, self.neighbours, self.kernel, self.ovsdb, clock, servers)
-        self.watch = UplinkWatch(edges, self.reports.append)
+        edges = UplinkEdges(self.links, self.neighbours, self.kernel, self.ovsdb, clock, servers, self.rivals)
+        self.watch = UplinkWatch(edges, self.take)
+
+    def take(self, problem: Problem | None, notes: tuple[str, ...]) -> None:
+        if problem != (self.reports[-1] if self.reports else None):
+            self.reports.append(problem)
+        self.notes = notes
 
     async def supervised(self) -> None:
         """Run the watch, again two seconds after each error, as the daemon does."""
@@ -725,3 +733,63 @@ def test_the_network_is_never_changed(*, gone: bool) -> None:
     run(story, rig)
     assert rig.causes == (["eth0, the uplink of br-ex, does not exist"] if gone else [])
     assert (rig.ovsdb.removed, rig.ovsdb.marked) == ([], [])
+
+
+RIVAL = {NODE_IP: frozenset({"02:de:ad:be:ef:09"})}
+
+
+def test_another_host_that_claims_the_node_ip_is_named_and_over_when_it_is_silent() -> None:
+    """Asked once a minute; the second answer counts (rule 19)."""
+
+    async def story(rig: Rig) -> None:
+        await asyncio.sleep(PROBE_SECONDS)
+        assert rig.reports == []
+        asked = len(rig.rivals.asked)
+        await asyncio.sleep(10 * PROBE_SECONDS)
+        assert len(rig.rivals.asked) - asked == 10
+        rig.rivals.claims = RIVAL
+        await asyncio.sleep(PROBE_SECONDS + BEAT_SECONDS + 5)
+        assert len(rig.reports) == 1
+        rig.rivals.claims = {}
+        await asyncio.sleep(20)
+
+    rig = run(story)
+    assert rig.rivals.asked[0] == ((NODE_IP,), "br-ex")
+    found, back = rig.reports
+    assert back is None
+    assert found is not None
+    assert found.message is Message.NODE_IP_CLAIMED
+    assert found.cause.startswith("Another host on br-ex says since 20")
+    assert found.cause.endswith(": 02:de:ad:be:ef:09 has the node IP 192.0.2.5")
+
+
+def test_one_stray_packet_and_a_router_that_answers_for_every_host_are_no_rivals() -> None:
+    async def story(rig: Rig) -> None:
+        rig.rivals.claims = RIVAL
+        await asyncio.sleep(BEAT_SECONDS + 0.5)
+        rig.rivals.claims = {}
+        await asyncio.sleep(PROBE_SECONDS)
+        router = Neighbour(3, GATEWAY, 2, mac=bytes.fromhex("02deadbeef09"))
+        rig.neighbours.on["br-ex"] = (router,)
+        rig.rivals.claims = RIVAL
+        await asyncio.sleep(3 * PROBE_SECONDS)
+
+    assert run(story).reports == []
+
+
+def test_a_bond_that_loses_a_leg_is_noted_within_a_minute_and_is_no_problem() -> None:
+    noted: list[tuple[str, ...]] = []
+
+    async def story(rig: Rig) -> None:
+        whole = rig.kernel.now
+        eth0 = Link(2, "eth0", kind="bond")
+        ports = (Link(5, "eth1", master="eth0"), Link(6, "eth2", master="eth0", carrier=False))
+        rig.kernel.now = replace(whole, links=(eth0, *ports))
+        await asyncio.sleep(PROBE_SECONDS + 1)
+        noted.append(rig.notes)
+        rig.kernel.now = whole
+        await asyncio.sleep(PROBE_SECONDS + 1)
+        noted.append(rig.notes)
+
+    assert run(story).reports == []
+    assert noted == [("eth0 runs on 1 of 2 ports: eth2 has no carrier",), ()]

@@ -31,6 +31,8 @@ DHCP6_SECONDS = 1.0
 STRANGER = IPv4Interface("192.0.2.99/24")
 """What a DHCP server gives a client that has the MAC of none of the node's NICs."""
 LEASED6_BITS = 128
+GIVEN_UP_SECONDS = 15.0
+"""How long the address of a lease stays on a link whose profile is applied again."""
 CARRIER_SECONDS = 5.0
 """After which a link without a carrier loses its configuration."""
 
@@ -55,6 +57,12 @@ class Device:
     soliciting: int = 0
     assumed: bool = False
     """Whether its lease is that of an earlier process."""
+    applied: int = 0
+    """How often the active profile was applied again with other IPv4 settings."""
+    given: int = 0
+    """How many leases a server has given it."""
+    given_up: bool = False
+    """Whether its lease is one that NetworkManager has given up, and only leaves on the link."""
 
 
 class Addressing:
@@ -117,9 +125,36 @@ class Addressing:
             self._manager.later(ROUTER_SECONDS, lambda: self._solicit(device, turn))
         self._manager.touch()
 
+    def reapply(self, device: Device, profile: Profile, before: Profile) -> None:
+        """Apply the active profile again, which was *before*.
+
+        With other IPv4 settings its lease is given up and asked for again, and its address stays for 15 s.
+        """
+        if profile.setting("ipv4", "method", "disabled") != "auto":
+            device.lease = device.gateway = None
+        self.configure(device, profile)
+        if before.settings.get("ipv4") == profile.settings.get("ipv4"):
+            return
+        device.applied += 1
+        if device.lease is None:
+            return
+        device.given_up = True
+        self.ask(device)
+        turn, given = device.turn, device.given
+
+        def gone() -> None:
+            if device.lease and (device.turn, device.given) == (turn, given):
+                self._world.kernel.take(device.link, device.lease.ip)
+                device.lease, device.gateway, device.given_up = None, None, False
+                self._set_routes(device, profile)
+                self._manager.touch()
+
+        self._manager.later(GIVEN_UP_SECONDS, gone)
+
     def flush(self, device: Device) -> None:
         """Take away what a profile has given the link of *device*."""
         if device.kind != "ovs-bridge":
+            self._world.kernel.strip(device.link)
             self._world.kernel.flush(device.link, "nm")
             self._world.kernel.take(device.link, link_local(device.link))
 
@@ -204,6 +239,8 @@ class Addressing:
         if device.lease and device.lease.ip != offer.ip:
             kernel.take(device.link, device.lease.ip)
         device.lease, device.lease_until = offer, self._world.now + segment.seconds
+        device.given += 1
+        device.given_up = False
         device.gateway = segment.gateway if segment.routed else None
         self._world.leased_until[offer.ip] = device.lease_until
         self.leased_in[offer.ip] = self._world.boots

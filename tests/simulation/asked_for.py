@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from simulation.run import Run
 
 BRIDGE = "br-ex"
-APPLIED = frozenset({"static", "dhcp", "bridge"})
+APPLIED = frozenset({"static", "dhcp", "other-lease", "bridge"})
 """What a node file may ask for, of those that a node can have."""
 OTHER_INPUTS = frozenset({"node-file-edited", "readdressed", "nic-renamed", "file-tried"})
 """Kinds of faults that change what is asked for, or what for."""
@@ -43,6 +43,15 @@ def look_at_what_was_asked_for(run: Run, shown: dict[str, Any]) -> None:
     _look_at_node_file(run)
     _look_at_families(run, shown)
     _look_at_dns(run, shown)
+    _look_at_kubelet(run, shown)
+
+
+def _look_at_kubelet(run: Run, shown: dict[str, Any]) -> None:
+    """Look at what kubelet was started with."""
+    if runs_with := run.world.systemd.runs_with("kubelet.service"):
+        node_ips = ",".join(shown["node_ips"])
+        has = runs_with.get("KUBELET_NODE_IPS")
+        run.world.rules.hold("P8", f"health ok with {node_ips}, and kubelet runs with {has}", holds=has == node_ips)
 
 
 def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:
@@ -51,7 +60,7 @@ def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:
         rules.hold("P8", f"health ok, and the bridge is {shown['bridge']}", holds=shown["bridge"] == BRIDGE)
     if shown["bridge"]:
         uplinks = [name for name, (kind, _) in world.ovs.rows[BRIDGE].ports.items() if kind == "system"]
-        rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink])
+        rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink_of(BRIDGE)])
         links = {link for _, link in _places(run, shown)}
         rules.hold("P8", f"health ok, and the node IPs are on {links}", holds=links <= {BRIDGE})
 

@@ -21,7 +21,7 @@ from simulation.trials import look_at_trials
 if TYPE_CHECKING:
     from simulation.run import Run
 
-FINE = frozenset({"", "dhcp", "static", "bridge", "empty"})
+FINE = frozenset({"", "dhcp", "other-lease", "static", "bridge", "empty"})
 """What a node file may ask for on a node that can do it."""
 REFUSED = frozenset({"missing-nic", "invalid", "unknown-type"})
 LEAVE_NOTHING = frozenset(
@@ -30,6 +30,7 @@ LEAVE_NOTHING = frozenset(
         *("notifications-lost", "gateway-dead", "bus-down", "vip-comes", "other-profile", "systemd-silent"),
         *("systemd-refuses-reload", "cable-out", "dhcp-silent", "ovs-database-down", "ovs-switch-hangs"),
         *("events-flood", "router-silent", "unit-slow", "hosted-fails", "boots-cut-short"),
+        *("boot-without-dhcp", "boot-without-carrier"),
     }
 )
 """Kinds of faults after which a node is as good as new, some time after they are over."""
@@ -49,7 +50,7 @@ def status_of(run: Run) -> BootStatus:
 CUT_OFF = frozenset(
     {
         *("gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "bus-down"),
-        *("ovs-database-down", "ovs-switch-hangs"),
+        *("ovs-database-down", "ovs-switch-hangs", "boot-without-dhcp", "boot-without-carrier"),
     }
 )
 """Faults during which a gateway does not answer."""
@@ -121,6 +122,7 @@ def look_at_status(run: Run) -> None:
     look_at_what_was_asked_for(run, shown)
     look_at_way_out(run, shown)
     look_at_trials(run, shown)
+    rules.look_at_others()
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles
         rules.hold("P5", f"the profile {uuid} of another program is gone", holds=there)

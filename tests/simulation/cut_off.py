@@ -11,7 +11,10 @@ if TYPE_CHECKING:
     from simulation.run import Run
 
 SILENT = frozenset(
-    {"gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "answers-late", "link-set-down"}
+    {
+        *("gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "answers-late", "link-set-down"),
+        *("boot-without-dhcp", "boot-without-carrier"),
+    }
 )
 """Kinds of faults during which no gateway answers before an apply: there is nothing to go back to then."""
 BLIND = frozenset({"disk-lies", "disk-fails", "disk-full", "disk-read-only", "descriptors-gone", "boots-cut-short"})

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 from random import Random
+
+from nodenet.core.errors import PublishFailed
 
 NODE_FILES = "/etc/nmstate/openshift"
 REPLACED = ("/etc/hostname",)
@@ -98,6 +101,37 @@ class Disk:
         self.unsynced.clear()
         self.content = {path: content for path, content in self.content.items() if not path.startswith("/run/")}
         self.links = {path: link for path, link in self.links.items() if not path.startswith("/run/")}
+
+
+@dataclass(frozen=True, slots=True)
+class DiskOfBoot:
+    """The disk as a program finds it that runs before anything else does."""
+
+    disk: Disk
+
+    def listing(self, directory: PurePath) -> tuple[str, ...]:
+        return self.disk.listing(str(directory))
+
+    def read(self, path: PurePath) -> bytes | None:
+        if str(path) in self.disk.unreadable:
+            raise PublishFailed(f"{path} cannot be read: Input/output error")
+        return self.disk.read(str(path))
+
+    def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:  # noqa: ARG002
+        self._change(str(path), content, removes=False)
+        return True
+
+    def remove(self, path: PurePath) -> bool:
+        self._change(str(path), None, removes=True)
+        return True
+
+    def sync(self, directory: PurePath) -> None:
+        self.disk.sync(f"{directory}/")
+
+    def _change(self, path: str, content: bytes | None, *, removes: bool) -> None:
+        if why := self.disk.why_not(path, removes=removes):
+            raise PublishFailed(f"{path} cannot be written: {why}")
+        self.disk.write_synced(path, content)
 
 
 def is_below(path: PurePath, directory: str) -> bool:

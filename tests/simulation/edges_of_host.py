@@ -109,13 +109,12 @@ class Host(Edge):
     def name(self) -> str:
         return self.world.static_name or self.world.transient_name
 
-    async def pin(self, name: str) -> str | None:
+    async def take(self, name: str) -> str | None:
         try:
-            await self.bus("host.pin")
+            await self.bus("host.take")
         except Unavailable as error:
             return error.cause
-        self.world.static_name = name
-        self.world.disk.write_unsynced("/etc/hostname", name.encode() + b"\n")
+        self.world.transient_name = name
         return None
 
 

@@ -9,9 +9,11 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.ownership.things import Kind, Thing
 from simulation.disk import NO_DESCRIPTORS
 from simulation.edge import Edge
 from simulation.kernel import READ_ONLY
+from simulation.keyfile import ip_address
 
 
 @dataclass(slots=True)
@@ -76,6 +78,39 @@ class KernelEdge(Edge):
     def set_up(self, link: str) -> None:
         self.life.step("kernel.set_up")
         self.world.set_link(link, up=True)
+
+
+@dataclass(slots=True)
+class StandingEdge(Edge):
+    def noted(self) -> tuple[Thing, ...]:
+        self.life.step("standing.noted")
+        if self.world.kernel_silent or self.world.disk.closed:
+            raise Unavailable("the kernel does not answer")
+        found = []
+        for link in self.world.kernel.links.values():
+            theirs = [address for address, (_, _, who) in link.addresses.items() if who in ("ovn", "keepalived")]
+            found += [Thing(Kind.ADDRESS, link.name, (str(one),)) for one in theirs]
+            found += [Thing(Kind.ROUTE, link.name, (one, "", "254", "0")) for one in sorted(link.routes)]
+        return tuple(found)
+
+    def take(self, things: Iterable[Thing]) -> None:
+        self.life.step("standing.take")
+        for thing in things:
+            link = self.world.kernel.links.get(thing.link)
+            if link and thing.kind is Kind.ROUTE:
+                link.routes.discard(thing.name[0])
+            elif link:
+                self.world.kernel.take(thing.link, ip_address(thing.name[0]))
+
+    def put(self, things: Iterable[Thing]) -> tuple[tuple[Thing, str], ...]:
+        self.life.step("standing.put")
+        for thing in things:
+            link = self.world.kernel.links.get(thing.link)
+            if link and thing.kind is Kind.ROUTE:
+                link.routes.add(thing.name[0])
+            elif link:
+                self.world.kernel.give(thing.link, ip_address(thing.name[0]), 17, leased=False, who="ovn")
+        return ()
 
 
 @dataclass(slots=True)

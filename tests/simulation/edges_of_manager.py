@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.errors import RollbackFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import DISCONNECTED, Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
@@ -45,6 +46,9 @@ class Manager(Edge):
                 return ManagerState.NO_BUS
             return ManagerState.SILENT if self.world.manager.running else ManagerState.ABSENT
         return ManagerState.STARTING if self.world.manager.memory.startup else ManagerState.READY
+
+    def is_away(self) -> bool:
+        return self.world.bus_up and not self.world.bus_stalled and not self.world.manager.running
 
     async def owner(self) -> str:
         await self.bus("manager.owner")
@@ -104,13 +108,27 @@ class Profiles(Manager):
             devices.append(Device(device.link, device.kind, mac, mac, known, *leases))
             states[device.link] = WORDS.get(device.state, "failed")
         settled = frozenset(one.link for one in order if one.state in (100, 120))
+        activating = frozenset(one.link for one in order if one.state in (40, 70))
         automatic = frozenset(
             one.link
             for one in order
-            if one.state in (40, 70) and (known := memory.profiles.get(one.profile or "")) and not known.on_disk
+            if one.link in activating and (known := memory.profiles.get(one.profile or "")) and not known.on_disk
         )
         found = tuple(memory.profiles.values()) if profiles else ()
-        return Inventory(tuple(devices), found, states, self.world.manager.has_ovs, False, settled, automatic)
+        return Inventory(
+            tuple(devices), found, states, self.world.manager.has_ovs, False, settled, automatic, activating
+        )
+
+    async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
+        await self._ask("profiles.leases", 0.01)
+        devices = (one for one in self.world.manager.memory.devices.values() if one.kind != "ovs-bridge")
+        return {
+            one.link: LeaseMark(
+                one.lease.ip if one.lease else None, f"{one.turn} {one.applied}", f"{one.turn} {one.given}"
+            )
+            for one in devices
+            if one.link in links
+        }
 
     def _lease(self, device: SimulatedDevice) -> Lease4 | None:
         if device.lease is None:
@@ -176,6 +194,7 @@ class Profiles(Manager):
         device = self._device(link)
         if device.profile is None:
             raise Unavailable(f"NetworkManager does not reapply the profile of {link}: not active")
+        self.world.kernel.strip(link)
         before = self.world.kernel.held(link)
         self.world.manager.ip.configure(device, self._profile(device.profile))
         self.world.rules.addresses_taken(link, before - self.world.kernel.held(link))

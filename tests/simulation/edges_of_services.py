@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.errors import PublishFailed, Unavailable
@@ -10,7 +10,7 @@ from nodenet.core.hosted_services.running import Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.probes.questions import Answer
 from nodenet.core.resolver.servers import Texts
 from nodenet.core.settings.model import ProbeTarget
@@ -43,6 +43,12 @@ class Ovsdb(Edge):
     async def bridges(self) -> tuple[OvsBridge, ...]:
         await self._ask("ovsdb.bridges")
         return self.world.ovs.seen(frozenset(self.world.kernel.links))
+
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        raise NotImplementedError(f"no program has patch ports here, as {port} on {bridge}")
+
+    async def request_ofport(self, interface: str, number: int) -> None:
+        raise NotImplementedError(f"no port has a number here, as {number} of {interface}")
 
     async def remove_bridge(self, name: str) -> bool:
         await self._ask("ovsdb.remove_bridge")
@@ -112,6 +118,12 @@ class SystemdEdge(Edge):
     async def start_failed(self, name: str) -> str | None:  # noqa: ARG002
         await self._ask("systemd.start_failed")
         return None
+
+
+@dataclass(slots=True)
+class Processes(Edge):
+    def environment(self, unit: str) -> Mapping[str, str] | None:
+        return self.world.systemd.runs_with(unit)
 
 
 @dataclass(slots=True)

@@ -24,7 +24,7 @@ POINTS = (
     *("profiles.keep", "profiles.reapply", "profiles.reapply:back", "profiles.give_back", "profiles.activate"),
     *("profiles.delete", "profiles.ask_again", "ovsdb.prove_alive", "ovsdb.bridges", "ovsdb.remove_bridge"),
     *("systemd.reload", "systemd.reloading", "systemd.environment", "systemd.any_runs", "neighbours.answers"),
-    *("dns.configuration", "host.pin"),
+    "dns.configuration",
 )
 """Where a fault may strike: the daemon calls out there, or has just been answered (``:back``)."""
 

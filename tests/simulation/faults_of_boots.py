@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from nodenet.stages.apply.records import GOOD
+from nodenet.core.history import entry
+from nodenet.stages.apply.history import HISTORY, path_of
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
 from simulation.rules import APPLIED
@@ -55,8 +56,7 @@ class Panics:
     @property
     def leads_back(self) -> bool:
         """Whether another file is known good: a node that slept may have taken this one for it, or a disk lied."""
-        good = self.world.disk.content.get(str(GOOD), b"")
-        return not self.world.disk.torn and json.dumps(MARK)[1:-1].encode() not in good
+        return not self.world.disk.torn and not good_text(self.world).startswith(MARK)
 
     @property
     def is_coming(self) -> bool:
@@ -78,6 +78,15 @@ class Panics:
             self.world.cut_power()
 
 
+def good_text(world: World) -> str:
+    """Return the text of the last known good node file, "" without one."""
+    for number in entry.numbers(world.disk.listing(str(HISTORY))):
+        content = world.disk.content[str(path_of(number))]
+        if b'"good": true' in content:
+            return entry.parse(content, number).text
+    return ""
+
+
 @kind
 def file_panics(run: Run, fault: Fault) -> None:
     """An administrator replaces the node file that the node works with, and reloads or boots the node again.
@@ -87,9 +96,8 @@ def file_panics(run: Run, fault: Fault) -> None:
     """
     world, node = run.world, run.scenario.node
     path = f"{NODE_FILES}/{node.file_name}"
-    good = world.disk.content.get(str(GOOD), b"{}")
     works = node.file in OTHER and world.systemd.active and world.panics is None and not world.disk.torn
-    if not works or json.loads(good).get("text", "").encode() != world.disk.content[path]:
+    if not works or good_text(world).encode() != world.disk.content[path]:
         return
     in_apply, by_reload = fault.pick < 0.5, fault.lasts < 10.0
     most = SOON_SECONDS if in_apply else LATER_SECONDS
@@ -107,3 +115,27 @@ def boots_cut_short(run: Run, fault: Fault) -> None:
     """The power fails, and again in the next boots, each time before READY."""
     run.world.short_boots = 1 + int(fault.pick * MOST_BOOTS)
     run.world.cut_power()
+
+
+@kind
+def boot_without_dhcp(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """The power comes back, and the DHCP server of the first NIC does so later: it boots as well."""
+    segment = run.world.uplink_segment
+    segment.silent = True
+    run.world.cut_power()
+    return lambda: setattr(segment, "silent", False)
+
+
+@kind
+def boot_without_carrier(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """The first NIC gets its carrier late: its optics are trained, or its switch boots as well."""
+    world, mac = run.world, next(iter(run.world.nics))
+    world.unplugged |= {mac}
+    world.cut_power()
+
+    def end() -> None:
+        world.unplugged -= {mac}
+        world.kernel.set_carrier(world.nics[mac], present=True)
+        world.manager.ip.carrier(world.nics[mac], present=True)
+
+    return end

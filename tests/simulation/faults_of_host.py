@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from nodenet.core.boot.outcome import Topic
+from nodenet.stages.apply.records import CHANGE
 from simulation.faults import Fault, kind
 from simulation.units import USUAL_SECONDS
 
@@ -111,12 +112,14 @@ def descriptors_gone(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG
 @kind
 def bus_down(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     run.world.bus_up = False
+    run.world.rules.bus_events += 1
     return run.bus_back
 
 
 @kind
 def bus_stalled(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     run.world.bus_stalled = True
+    run.world.rules.bus_events += 1
     return run.bus_back
 
 
@@ -173,8 +176,7 @@ def disk_lies(run: Run, fault: Fault) -> None:
     Not during an apply: without its record nothing says what the network was before.
     """
     disk, manager = run.world.disk, run.world.manager
-    open_applies = (content for path, content in disk.content.items() if path.endswith("intent.json"))
-    if run.world.applying or manager.memory.points or any(b'"applying"' in content for content in open_applies):
+    if run.world.applying or manager.memory.points or str(CHANGE) in disk.content:
         return
     found = sorted(path for path in disk.content if path.startswith("/var/lib/nodenet/"))
     if found:

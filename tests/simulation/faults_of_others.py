@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.errors import Busy
 from nodenet.core.stage_name import StageName
-from nodenet.stages.apply.records import TRIAL
+from nodenet.stages.apply.records import CHANGE
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
 from simulation.keyfile import Settings, made
@@ -29,7 +29,7 @@ def reload(run: Run, fault: Fault) -> None:  # noqa: ARG001
 def reselect(run: Run, fault: Fault) -> None:  # noqa: ARG001
     run.world.rules.may_change_node_ip = True
     run.world.rules.orders += 1
-    run.order("reselect")
+    run.order("reselect", succeeded=run.world.systemd.restart_kubelet)
 
 
 @kind
@@ -109,7 +109,7 @@ def _is_tried(run: Run) -> bool:
     """
     reconciler = run.process.reconciler if run.process else None
     trial = reconciler.status.trial if reconciler else None
-    return str(TRIAL) in run.world.disk.content or bool(trial and trial.runs)
+    return str(CHANGE) in run.world.disk.content or bool(trial and trial.runs)
 
 
 @kind

@@ -41,6 +41,8 @@ class SimulatedLink:
     tentative: set[IPAddress] = field(default_factory=set)
     gateways: dict[IPAddress, int] = field(default_factory=dict)
     """Gateway of a default route → metric."""
+    routes: set[str] = field(default_factory=set)
+    """Destinations of the routes of other programs."""
     sysctls: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
     master: str | None = None
@@ -172,6 +174,15 @@ class Kernel:
         else:
             link.gateways[gateway] = metric
         self.touch()
+
+    def strip(self, name: str) -> None:
+        """Take away what other programs have put on a link, as NetworkManager does that activates a profile there."""
+        link = self.links.get(name)
+        for address in [one for one, known in link.addresses.items() if known[2] == "ovn"] if link else ():
+            self.take(name, address)
+        if link and link.routes:
+            link.routes.clear()
+            self.touch()
 
     def flush(self, name: str, who: str) -> None:
         """Take away what *who* gave a link."""

@@ -51,7 +51,9 @@ def made(settings: Settings, path: str, *, on_disk: bool) -> Profile:
 
 def rendered(settings: Settings) -> bytes:
     """Return a keyfile: the link as a real one names it, for programs that change it there, and JSON."""
-    return f"interface-name={settings['connection'].get('interface-name', '')}\n{json.dumps(settings)}".encode()
+    connection = settings["connection"]
+    named = "".join(f"{key}={connection.get(key, '')}\n" for key in ("id", "uuid", "type", "interface-name"))
+    return f"[connection]\n{named}{json.dumps(settings)}".encode()
 
 
 def parsed(content: bytes | None) -> Settings | None:

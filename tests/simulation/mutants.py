@@ -9,42 +9,46 @@ import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
+from pathlib import PurePath
 from typing import Any
 
-from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.apply.intent import Intent, is_end_of
 from nodenet.core.boot.outcome import Again, Done, Failed, Problem
 from nodenet.core.boot.pace import Pace
 from nodenet.core.boot.stages import Boot
 from nodenet.core.br_ex import plan as bridge_plan
 from nodenet.core.br_ex.lease import StaticLease
-from nodenet.core.errors import NodenetError
+from nodenet.core.change import way_back
+from nodenet.core.change.record import Change
+from nodenet.core.change.way_back import Network
+from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.leases import LeaseMark
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip import drift, last_published
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.status.document import document, line
 from nodenet.daemon import ServiceManager, StateFile
+from nodenet.edge.files.store import Store
 from nodenet.loop.guard import Guard
 from nodenet.loop.reload import InForce
 from nodenet.loop.uplink import UplinkWatch
-from nodenet.stages.apply import pipeline
-from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply import changes, pipeline, probes
 from nodenet.stages.apply.probing import Probing
 from nodenet.stages.br_ex import verify
 from nodenet.stages.br_ex.later_looks import CAUSES
 from nodenet.stages.br_ex.recover_first import RecoverFirst
-from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import tries
 from nodenet.stages.nmstate.quarantine import Quarantine
-from nodenet.stages.nmstate.way_back import WayBack
 from nodenet.stages.node_ip.confirm import Confirmation
 from nodenet.stages.node_ip.publish import RELOAD_OWED, Publisher
 from nodenet.stages.node_ip.stage import NodeipStage
 
-_AFTER = Pace.after
+_AFTER, _PAY = Pace.after, Store.pay
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,26 +73,16 @@ def put_back(mutant: Mutant) -> Iterator[None]:
             setattr(owner, name, value)
 
 
-async def _rolled_back_and_not_settled(
-    self: Any, record: Intent, before: Any, failure: Any, *, refused: bool = False, **_: Any
-) -> None:
-    if getattr(failure, "kind", None) not in pipeline.UNTOUCHED:
-        await self._roll_back(record, before.dns, by_time=not refused)
+def _any_profile(profile: Profile, kept: Network) -> bool:
+    return profile.link in kept.links
 
 
-async def _everything_replaced(self: Any, record: Any, old_names: Any = ()) -> list[Any]:
-    links = {*record.uplinks, *record.uplinks.values(), *old_names}
-    for profile in (await self._profiles.inventory()).profiles:
-        if profile.uuid not in record.present and profile.link in links:
-            await self._profiles.delete(profile.uuid)
-    for link, kept in record.originals.items():
-        await self._keeper.give_back(kept)
-        await self._profiles.activate(kept.uuid, link)
-    return []
+def _closed_by_any_end(change: Change, result: Intent | None) -> bool:
+    return result is not None and is_end_of(result, change.apply)
 
 
-def _ours_by_phase(_checkpoint: object, record: Intent | None, boot_id: str, _began: float) -> bool:
-    return record is not None and record.phase is Phase.APPLYING and record.boot_id == boot_id
+def _ours_by_phase(_checkpoint: object, record: Intent, boot_id: str, _began: float) -> bool:
+    return record.boot_id == boot_id
 
 
 def _left_by_wall_clock(self: StaticLease, now: Any) -> float | None:
@@ -110,9 +104,8 @@ async def _addressed(self: Any, expect: Any) -> None:
         raise NmstateFailure(FailureKind.VERIFICATION, f"{address} did not appear on {bridge}")
 
 
-def _at_once(self: Any, problem: Problem, facts: Any, _topics: object) -> Failed:
-    self._failures += 1
-    return Failed(problem, facts, Again(CAUSES, 5.0))
+def _at_once(_self: object, facts: Any, failure: NmstateFailure) -> Failed:
+    return Failed(Problem(Message.BRIDGE_FAILED, failure.cause, failure.remedy), facts, Again(CAUSES, 5.0))
 
 
 def _fresh(_self: object, _now: float, *, failed: bool | None) -> Pace:  # noqa: ARG001
@@ -152,7 +145,7 @@ async def _not_adopted(self: Any) -> Any:
     return self._published()
 
 
-def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any) -> None:
+def _remembered_for_this_boot(self: Any, selection: Any, snapshot: Any, _wanted: Any = None) -> None:
     mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
     record = LastPublished(selection.node_ips, mac, self._boot_id)
     self._records.save(last_published.SELECTION, last_published.render(record))
@@ -207,8 +200,8 @@ def _all_settings(source: Any, _bridge: str) -> dict[str, str]:
     return {name: value for name, value in own.items() if new.get(name) != value}
 
 
-def _any_name(_self: object, sources: Any, facts: Any) -> Any:
-    name = sources[-1].value
+def _any_name(self: Any, _why: object, facts: Any) -> Any:
+    name = self._host.name()
     return Done(f"This node is {name}", replace(facts, hostname=name), Message.HOSTNAME_KNOWN)
 
 
@@ -228,23 +221,22 @@ def _no_last_good(_self: object, *_: object) -> tuple[None, None]:
     return None, None
 
 
-def _forgotten_with_any_end(self: Any) -> None:
-    record = self._pipeline.record
-    if self._before.kept and record is not None and record.phase is not Phase.APPLYING:
-        self._before.forget()
+def _not_synced(self: Store) -> PublishFailed | None:
+    self._keyfiles = PurePath("/run/nodenet")
+    return _PAY(self)
 
 
-def _not_synced(_self: object) -> None:
-    return None
+def _shown_lease(_before: LeaseMark | None, now: LeaseMark, *_: object) -> bool:
+    return now.address is not None
 
 
 MUTANTS = (
+    Mutant("R1", "an undo replaces the profiles of others", ((way_back, "is_ours", _any_profile),)),
     Mutant(
-        "R1",
-        "a rollback does not settle the intent, and profiles of others are replaced",
-        ((Pipeline, "_back", _rolled_back_and_not_settled), (BridgeRepairer, "give_back", _everything_replaced)),
+        "R2",
+        "every checkpoint counts as ours while an apply is open",
+        ((pipeline, "is_ours", _ours_by_phase), (changes, "is_ours", _ours_by_phase)),
     ),
-    Mutant("R2", "every checkpoint counts as ours while an apply is open", ((pipeline, "is_ours", _ours_by_phase),)),
     Mutant("R4", "the wall clock ends a lease", ((StaticLease, "left", _left_by_wall_clock),)),
     Mutant("R5", "a stop cancels a rollback", ((pipeline, "shielded", _not_shielded),)),
     Mutant(
@@ -255,7 +247,7 @@ MUTANTS = (
     Mutant(
         "R7",
         "a failed br-ex is tried again at once, on its own events",
-        ((ConfigureOvsStage, "_retried", _at_once), (Pace, "after", _fresh)),
+        ((ConfigureOvsStage, "_rolled_back", _at_once), (Pace, "after", _fresh)),
     ),
     Mutant("R8", "tries are not counted", ((tries, "may_try_again", _for_ever),)),
     Mutant(
@@ -293,14 +285,11 @@ MUTANTS = (
     Mutant("R32", "any host name will do", ((HostnameStage, "_unknown", _any_name),)),
     Mutant("L1", "a node file is kept whatever the probes say", ((Probing, "accept", _accepted),)),
     Mutant("L2", "the last known good file is never used", ((Quarantine, "_last_good", _no_last_good),)),
+    Mutant("L3", "every end of an apply closes its change", ((changes, "is_closed", _closed_by_any_end),)),
     Mutant(
-        "L3",
-        "every end of an apply forgets the way back",
-        ((WayBack, "_forget_what_has_ended", _forgotten_with_any_end),),
+        "L4", "a record says that profiles are there, or gone, before the disk does", ((Store, "pay", _not_synced),)
     ),
-    Mutant(
-        "L4", "a record says that profiles are there, or gone, before the disk does", ((Pipeline, "sync", _not_synced),)
-    ),
+    Mutant("L5", "a lease that NetworkManager has given up is believed", ((probes, "is_held", _shown_lease),)),
 )
 MUTANT = {mutant.entry: mutant for mutant in MUTANTS}
 """Entry of the first review → the fault; those with L were found, or feared, later."""

@@ -197,6 +197,7 @@ class NetworkManager:
         device.asking += 1
         device.soliciting += 1
         device.profile, device.lease, device.gateway, device.announced, device.state = None, None, None, None, 30
+        device.given_up = False
         self.ip.flush(device)
         if device.kind in NICS:
             self._world.kernel.free(device.link)

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any
 from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.state import addresses
+from nodenet.core.ownership.things import NO_OTHERS, Others
 from simulation.addressing import NICS
 from simulation.disk import NO_DESCRIPTORS
 from simulation.keyfile import FAMILIES, gateways_of, ip_address, is_port, static_of
@@ -72,22 +74,29 @@ class Nmstate:
         self._need_manager()
         return self.state()
 
-    async def difference(self, text: str) -> Document:
+    async def difference(self, text: str, others: Others = NO_OTHERS) -> Document:
         await self._cross("difference", self._world.show_seconds)
         self._need_manager()
-        return self.missing(document_of(text))
+        return self.missing(document_of(text), self.state(), others)
 
-    async def compare(self, text: str, state: Mapping[str, Any]) -> Document:  # noqa: ARG002  (it is of this moment)
+    async def compare(self, text: str, state: Mapping[str, Any]) -> Document:
         await self._cross("compare", self._world.show_seconds)
-        return self.missing(document_of(text))
+        return self.missing(document_of(text), state)
 
-    async def difference_below(self, text: str, bridges: Collection[str]) -> Document:
+    async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> Document:
         await self._cross("difference_below", self._world.show_seconds)
         self._need_manager()
         moved = below_bridge.uplinks(self.state(), bridges)
-        return below_bridge.still_asked(self.missing(document_of(text)), moved)
+        return below_bridge.still_asked(self.missing(document_of(text), self.state(), others), moved)
 
-    async def apply(self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None]) -> str | None:
+    async def apply(
+        self,
+        text: str,
+        rollback_timeout: int,
+        seconds: float,
+        made: Callable[[str], None],
+        patched: Collection[str] = (),  # noqa: ARG002  (no program has patch ports here)
+    ) -> str | None:
         self._world.apply_until = deadline = self._world.now + seconds
         self._world.apply_began_dark = not self._world.kernel.has_network
         if self._world.panics:
@@ -95,6 +104,8 @@ class Nmstate:
         self._is_file = text.encode() in self._world.disk.node_files
         if self._is_file:
             self._world.rules.committed = False
+        else:
+            self._world.rules.bridge_tried()
         try:
             return await self._apply(document_of(text), rollback_timeout, deadline, made)
         finally:
@@ -167,6 +178,10 @@ class Nmstate:
         if checkpoint is None or not self._world.manager.commit(checkpoint):
             raise NmstateFailure(FailureKind.PLUGIN, f"the checkpoint {checkpoint} does not exist")
         self._world.rules.committed = self._world.rules.committed or self._is_file
+        if self._is_file:
+            self._world.rules.leases_are_held()
+        else:
+            self._world.rules.bridge_failed_at = None
 
     def _need_manager(self) -> None:
         manager = self._world.manager
@@ -183,13 +198,31 @@ class Nmstate:
             self._shown = version, shown(world)
         return self._shown[1]
 
-    def missing(self, document: Document) -> Document:
-        """Return what *document* asks for beyond what is there. Raises NmstateFailure for what cannot be."""
+    def missing(
+        self, document: Document, state: Mapping[str, Any] | None = None, others: Others = NO_OTHERS
+    ) -> Document:
+        """Return what *document* asks for beyond what is there. Raises NmstateFailure for what cannot be.
+
+        An address that *state* shows and no *others* have put there is a difference where the document lists others.
+        """
         nics = [item for item in document.get("interfaces", ()) if item["type"] in NICS and item["state"] == "up"]
         if gone := [item["name"] for item in nics if item["name"] not in self._world.kernel.links]:
             raise NmstateFailure(FailureKind.INVALID, f"Interface {gone[0]} does not exist")
-        items = [item for item in document.get("interfaces", ()) if not self._is_there(item, document)]
+        items = [
+            item
+            for item in document.get("interfaces", ())
+            if not self._is_there(item, document) or self._has_more(item, state, others)
+        ]
         return {"interfaces": items} if items else {}
+
+    def _has_more(self, item: Document, shown: Mapping[str, Any] | None, others: Others) -> bool:
+        """Whether the link has a static address that *item*, which lists all, does not name."""
+        link = self._world.kernel.links.get(item["name"])
+        if shown is None or link is None or item["type"] == "ovs-bridge" or item["state"] == "absent":
+            return False
+        listed = {one["ip"] for family in FAMILIES for one in item.get(family, {}).get("address") or ()}
+        theirs = {str(address) for address, (_, _, who) in link.addresses.items() if who == "ovn"}
+        return bool(theirs & addresses(shown, item["name"]) - listed - others.addresses(item["name"]))
 
     def _has_bridge(self, item: Document) -> bool:
         row = self._world.ovs.rows.get(item["name"]) if self._world.ovs.database_up else None

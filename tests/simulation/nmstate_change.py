@@ -86,7 +86,9 @@ def _write_interface(world: World, item: Document, document: Document) -> None:
     more["802-3-ethernet"] = {"cloned-mac-address": mac} if mac else {}
     profile = _profile(world, "ovs-interface", name, f"{name}-if", more, port_of=name)
     device = manager.memory.devices.setdefault(("ovs-interface", name), Device(name, "ovs-interface"))
+    world.rules.written_profile(name)
     if device.profile == profile.uuid and device.state == 100:
+        world.kernel.strip(name)
         manager.ip.configure(device, profile)
     else:
         manager.activate(device, profile)
@@ -100,7 +102,12 @@ def _write_nic(world: World, item: Document, document: Document, bridge: str | N
     if bridge:
         profile = _profile(world, kind, name, name, {"ipv4": {}, "ipv6": {}}, port_of=name)
     else:
+        before = manager.memory.profiles.get(device.profile or "")
+        world.rules.written_profile(name)
         profile = _profile(world, kind, name, name, _ip_of(item, document))
+        if before and before.uuid == profile.uuid and device.state == 100:
+            manager.ip.reapply(device, profile, before)
+            return
     manager.activate(device, profile)
 
 

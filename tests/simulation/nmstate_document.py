@@ -55,6 +55,7 @@ def ip_settings(item: Document, document: Document, family: str) -> Document | N
         for host, _, length in [route["destination"].partition("/")]
     ]
     more = {"token": ip["token"]} if ip.get("token") else {}
+    more |= {"dhcp-client-id": ip["dhcp-client-id"]} if ip.get("dhcp-client-id") else {}
     more |= {"dhcp-duid": ip["dhcp-duid"], "dhcp-iaid": "mac"} if ip.get("dhcp-duid") else {}
     return {"method": _method(ip, family), "address-data": addresses, "route-data": routes, **more}
 
@@ -134,6 +135,8 @@ def _ip(link: SimulatedLink, kind: str, profile: Profile | None, family: str) ->
     ip: Document = {"enabled": bool(addresses) or method != "disabled", "address": addresses}
     if method == "auto":
         ip |= {"dhcp": True, **AUTOMATIC} | ({"autoconf": True} if family == "ipv6" else {})
+        client = profile.setting(family, "dhcp-client-id") if profile else None
+        ip |= {"dhcp-client-id": client} if client else {}
     return ip
 
 

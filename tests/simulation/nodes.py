@@ -14,7 +14,7 @@ PLAIN = Node(
     of_host=True,
     ovn=True,
     vips=False,
-    on_failure="degrade",
+    on_failure="auto",
     families="auto",
     short_lease=False,
     kernel_datapath=True,
@@ -31,11 +31,12 @@ ORDINARY: Mapping[str, Node] = {
     "file": replace(PLAIN, ovn=False, file="static"),
     "file-br-ex": replace(PLAIN, file="static"),
     "file-dhcp": replace(PLAIN, file="dhcp", profile="dhcp"),
+    "file-other-lease": replace(PLAIN, file="other-lease", ovn=False),
     "bridge-of-file": replace(PLAIN, file="bridge", ovn=False),
-    "refused": replace(PLAIN, file="missing-nic"),
-    "dead-gateway": replace(PLAIN, ovn=False, file="dead-gateway"),
-    "dead-gateway-br-ex": replace(PLAIN, file="dead-gateway", profile="dhcp"),
-    "taken-address": replace(PLAIN, file="taken-address", profile="static"),
+    "refused": replace(PLAIN, file="missing-nic", on_failure="degrade"),
+    "dead-gateway": replace(PLAIN, ovn=False, file="dead-gateway", on_failure="degrade"),
+    "dead-gateway-br-ex": replace(PLAIN, file="dead-gateway", profile="dhcp", on_failure="degrade"),
+    "taken-address": replace(PLAIN, file="taken-address", profile="static", on_failure="degrade"),
     "dual-stack": replace(PLAIN, ipv6="router"),
     "dual-stack-static": replace(PLAIN, ipv6="static", profile="static"),
     "ipv6": replace(PLAIN, ipv6="only", profile="dhcp"),
@@ -48,6 +49,10 @@ ORDINARY: Mapping[str, Node] = {
     "resolved": replace(PLAIN, vips=True, hosted=True, resolved=True),
 }
 """Nodes as there are many."""
+TWO_LANS = (replace(PLAIN, second_nic="routed"), replace(PLAIN, second_nic="routed", ovn=False))
+"""Nodes with a second way out: by another NIC, another DHCP server and another gateway."""
+HELD = tuple(replace(PLAIN, file=file, ovn=False) for file in ("missing-nic", "invalid"))
+"""Nodes whose first node file fails."""
 OFTEN = ("br-ex", "br-ex", "plain", "dual-stack", "short-lease", "nonlocal-bind", "file-br-ex")
 """Those that are searched twice as often."""
 TRIED_ON = ("plain", "plain", "unit", "file", "second-nic")

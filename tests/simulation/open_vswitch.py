@@ -36,6 +36,8 @@ class OpenVswitch:
         self.has_datapath = True
         self.parked = False
         self.version = 0
+        self.events = 0
+        """How often a part of it came or went."""
 
     @property
     def works(self) -> bool:
@@ -47,6 +49,7 @@ class OpenVswitch:
     def come_or_go(self, *, database: bool | None = None, switch: bool | None = None) -> None:
         self.database_up = self.database_up if database is None else database
         self.switch_up = self.switch_up if switch is None else switch
+        self.events += 1
         self.touch()
         self._changed()
 

@@ -14,25 +14,29 @@ from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError
 from nodenet.core.hosted_services.model import Here, Inputs
 from nodenet.core.hosted_services.options import options_of
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
 from nodenet.daemon import ServiceManager, StateFile
+from nodenet.edge.files.store import Store
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.inputs import NodeInputs
 from nodenet.loop.background import Background
 from nodenet.loop.reconciler import Reconciler
+from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkEdges, UplinkWatch
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.nmstate.known_good import KnownGood
 from simulation.edges_of_host import Clock, Files, Host, LeaseNames
-from simulation.edges_of_kernel import KernelEdge, Neighbours, Sysctls, UplinkLinks
+from simulation.edges_of_kernel import KernelEdge, Neighbours, StandingEdge, Sysctls, UplinkLinks
 from simulation.edges_of_manager import DnsManager, Manager, Profiles
 from simulation.edges_of_services import (
     HostedUnits,
     NameServers,
     Ovsdb,
+    Processes,
     Resolved,
     ResolverProbe,
     SystemdEdge,
@@ -112,10 +116,12 @@ class Process:
             return error.exit_code
 
     async def _serve(self) -> int:
+        from fakes import FakeRivals  # noqa: PLC0415  (no host of the world claims another one's address)
+
         world, life = self.world, self.life
         built = stage_edges(life)
         forwarding = Forwarding(built.sysctls)
-        known_good = KnownGood(built.files, built.clock, world.boot_id)
+        known_good = KnownGood(built.files, built.clock, world.boot_id, built.store)
 
         def in_force(settings: Settings) -> None:
             forwarding.settings = known_good.settings = settings
@@ -124,9 +130,11 @@ class Process:
         notifier = Reports(life)
         manager = ServiceManager(notifier, lambda seconds: reconciler.doubts.unheard(seconds))  # noqa: PLW0108
         kernel = (UplinkLinks(life), built.neighbours, built.kernel)
-        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life))
-        uplink = UplinkWatch(uplink_edges, lambda problem: reconciler.report_uplink(problem))  # noqa: PLW0108
-        watches: tuple[Any, ...] = (forwarding, StateFile(STATE, built.files, _compact), manager, uplink, known_good)
+        uplink_edges = UplinkEdges(*kernel, built.ovsdb, built.clock, NameServers(life), FakeRivals())
+        uplink = UplinkWatch(uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
+        store = StoreWatch(built.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
+        state = StateFile(STATE, built.files, _compact)
+        watches: tuple[Any, ...] = (forwarding, state, manager, uplink, known_good, store)
         reconciler = self.reconciler = Reconciler(inputs, watches, notifier, built.clock, world.boot_id)
         world.listeners = listeners = Listeners(reconciler.wake)
         background = Background()
@@ -159,11 +167,12 @@ def stage_edges(life: Life) -> StageEdges:
     """Return every port, with the world behind it."""
     from fakes import FakeNodeDns, FakeTable  # noqa: PLC0415  (this node's DNS server is not a part of the world)
 
-    manager, systemd, clock = Manager(life), SystemdEdge(life), Clock(life)
+    manager, systemd, clock, files = Manager(life), SystemdEdge(life), Clock(life), Files(life)
     return StageEdges(
         host=Host(life),
         leases=LeaseNames(life),
-        files=Files(life),
+        files=files,
+        store=Store(files, KEYFILES),
         manager=manager,
         presence=NetworkManagerStarter(manager, systemd, clock),
         nmstate=Nmstate(life),
@@ -172,6 +181,7 @@ def stage_edges(life: Life) -> StageEdges:
         sysctls=Sysctls(life),
         neighbours=Neighbours(life),
         kernel=KernelEdge(life),
+        standing=StandingEdge(life),
         systemd=systemd,
         dns=DnsManager(life),
         resolved=Resolved(life),
@@ -181,6 +191,7 @@ def stage_edges(life: Life) -> StageEdges:
         service_units=HostedUnits(life),
         redirect=FakeTable(),
         units=Units(life),
+        processes=Processes(life),
         clock=clock,
         boot_id=life.world.boot_id,
     )

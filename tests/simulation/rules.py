@@ -10,6 +10,7 @@ P7  each failure has one cause line, and none is repeated; no error is one that 
 P8  the status is true
 P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
+P11 and P12 are about what kubelet starts with from boot to boot: `next_boot`
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
-from nodenet.stages.apply.records import APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
 from simulation.engine import Violation
+from simulation.next_boot import NextBoot
 from simulation.trials import Trials
 
 if TYPE_CHECKING:
@@ -37,6 +39,8 @@ if TYPE_CHECKING:
     from simulation.systemd import Start
     from simulation.world import World
 
+OVN_SECONDS = 5.0
+"""After the start of kubelet ovnkube-node is there."""
 UNSEEN_SECONDS = 45.0
 """How long a lost address or carrier may be unknown to the status: a watchdog's beat, and patience with a rollback."""
 DARK_SECONDS = 240.0
@@ -50,7 +54,7 @@ UNTURNED_SECONDS = 45.0
 """How long a stage may be due while others are looked at; an apply may take longer."""
 BLAMED = ".yml: NetworkManager could not roll back"
 READ, UNREAD_SECONDS = "cannot be read", 55.0
-WAYS_BACK = frozenset(map(str, (APPLY, BRIDGE, BRIDGE_INTENT, INTENT, TRIAL)))
+WAYS_BACK = frozenset(map(str, (BRIDGE, BRIDGE_INTENT, CHANGE, INTENT)))
 """The records that say what an interrupted apply has to be undone with."""
 APPLIED = "/etc/nmstate/openshift/applied"
 NODE_IP = "/run/nodeip-configuration/primary-ip"
@@ -89,7 +93,13 @@ class Rules:
     """When this process began: how many applies there were."""
     foreign_profiles: set[str] = field(default_factory=set)
     foreign_ports: set[tuple[str, str]] = field(default_factory=set)
+    others: dict[tuple[str, int], frozenset[str]] = field(default_factory=dict)
+    """Link and its number → the addresses and routes that OVN-Kubernetes has put there."""
     trials: Trials = field(default_factory=Trials)
+    bus_events: int = 0
+    """How often the bus was away, or silent."""
+    bridge_failed_at: tuple[int, ...] | None = None
+    """What had happened when br-ex was tried last and not committed: boots, orders, and what came or went."""
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
     handles: Iterator[int] = field(default_factory=itertools.count)
@@ -98,6 +108,10 @@ class Rules:
     """Whether the last apply of a node file was committed."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
+    next_boot: NextBoot = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.next_boot = NextBoot(self.world)
 
     def blame(self, rule: str, text: str) -> None:
         raise Violation(rule, f"{text} (at {self.world.now:.2f} s)")
@@ -108,6 +122,15 @@ class Rules:
             self.blame(rule, text)
 
     # -- P1
+
+    def leases_are_held(self) -> None:
+        """Look, at the commit of a node file, whether its gateway answers over a lease that was given up."""
+        world = self.world
+        for device in world.manager.memory.devices.values():
+            segment = world.segment_of(device.link)
+            answers = segment is not None and device.gateway is not None and segment.answers(device.gateway)
+            text = f"a file was kept with the lease of {device.link} given up"
+            self.hold("P1", text, holds=not (device.given_up and answers))
 
     def offers_network(self) -> bool:
         """Whether the world lets the node have a network at this moment."""
@@ -145,7 +168,7 @@ class Rules:
         Of the first one the status names a reload as remedy; nothing can know what was in the second one. While there
         is something to undo, nodenetd asks for the first one for a minute before it goes on.
         """
-        asked = UNREAD_SECONDS if str(APPLY) in self.world.disk.content else 0.0
+        asked = UNREAD_SECONDS if str(CHANGE) in self.world.disk.content else 0.0
         begin = self.world.boot_began
         said = [line.text for line in self.journal if line.now >= begin + (asked if READ in line.text else 0.0)]
         return any(text.startswith((f"{path} {READ}", f"Set {path} aside")) for text in said for path in WAYS_BACK)
@@ -187,6 +210,7 @@ class Rules:
     # -- P2
 
     def kubelet_started(self, start: Start) -> None:
+        self.world.after_in_boot(OVN_SECONDS, self.world.ovn_comes)
         name = self.world.static_name or self.world.transient_name
         self.hold("P2", f"kubelet starts on a host called {name}", holds=name != "localhost")
         address = start.variables.get("KUBELET_NODE_IP", "")
@@ -196,9 +220,12 @@ class Rules:
             self.hold("P2", f"kubelet starts with {each}, which is not on the node", holds=here)
             vip = ip_address(each) in self.world.vips
             self.hold("P2", f"kubelet starts with the VIP {each}", holds=not vip)
+        self.next_boot.kubelet_started(start)
 
     def written(self, path: str, content: bytes | None) -> None:
         """A file of nodenet is about to change."""
+        if path == PUBLISHED and content:
+            self.next_boot.published(content)
         if path == PUBLISHED and self.world.systemd.kubelet_runs:
             before = self.world.disk.content.get(path)
             self.hold(
@@ -245,6 +272,18 @@ class Rules:
         late = self.world.now - self.world.systemd.lives_until
         self.hold("P10", f"systemd would have ended nodenetd {late:.0f} s ago", holds=late <= 0)
 
+    def bridge_tried(self) -> None:
+        """An apply of br-ex begins: under kubelet never for the second time without a reason."""
+        world = self.world
+        if not world.systemd.kubelet_runs:
+            return
+        bus = self.bus_events, world.bus_up, world.bus_stalled
+        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, *bus)
+        self.hold(
+            "P4", "br-ex is tried again under kubelet, and nothing has happened", holds=now != self.bridge_failed_at
+        )
+        self.bridge_failed_at = now
+
     # -- P5
 
     def profile_deleted(self, uuid: str) -> None:
@@ -254,6 +293,21 @@ class Rules:
         foreign = [name for name in row.ports if (row.name, name) in self.foreign_ports]
         self.hold("P5", f"the bridge {row.name} is removed with {foreign} of others", holds=not foreign)
 
+    def written_profile(self, link: str) -> None:
+        """Libnmstate is about to write a profile for *link*: it takes over whatever stands on the link."""
+        found = self.world.kernel.links.get(link)
+        theirs = found.routes if found else set()
+        self.hold("P5", f"{sorted(theirs)} of OVN-Kubernetes get into the profile of {link}", holds=not theirs)
+
+    def look_at_others(self) -> None:
+        """Called once all is calm: is everything that others put on a link there after all that was done?"""
+        for (name, index), put in self.others.items():
+            link = self.world.kernel.links.get(name)
+            if link is None or link.index != index:
+                continue  # another link, or none: its own program puts that on a new one
+            lacking = put - {*map(str, link.addresses), *link.routes}
+            self.hold("P5", f"{sorted(lacking)} of OVN-Kubernetes are gone from {name}", holds=not lacking)
+
     # -- P7
 
     def said(self, level: str, text: str, fields: dict[str, Any]) -> None:
@@ -262,7 +316,7 @@ class Rules:
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
-        if text.startswith("An apply of ") and self.committed:
+        if text.startswith("The apply of ") and self.committed:
             runs = self.world.systemd.kubelet_runs
             self.hold("P1", f"what is committed is undone under kubelet: {text}", holds=not runs)
         if message is Message.WATCHER_FAILED or fields.get("exc_info"):
@@ -277,6 +331,7 @@ class Rules:
 
     def new_process(self) -> None:
         self.process_began = self.world.now
+        self.bridge_failed_at = None  # a try that a kill cut short has not failed
         self.repeated.clear()
         self.inhibitors.clear()
         self.due_since = None
@@ -290,7 +345,7 @@ class Rules:
         selection = status.facts.selection
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
-            nic = world.kernel.links.get(world.uplink)
+            nic = world.kernel.links.get(world.uplink_of(selection.link or ""))
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""

@@ -34,6 +34,8 @@ AGAIN_SECONDS = 20.0
 """The same after a restart of the daemon, which is to change nothing."""
 AFTERMATH_SECONDS = 30.0
 """The world is fair so long after its last fault is over: an administrator may still boot the node."""
+HELD = "kubelet does not start with"
+"""What the status says while a failing node file holds kubelet."""
 REFUSED_SECONDS = 120.0
 """How long a failure that holds kubelet back is looked at."""
 OTHER_INPUTS = frozenset({"node-file-edited", "bridge-remove", "readdressed"})
@@ -122,6 +124,9 @@ class Run:
         """Run to the end. Raises Violation."""
         world = self.world
         prepare(world, self.scenario.node)
+        next_boot = world.rules.next_boot
+        next_boot.struck, next_boot.file_failed = self.struck, self._file_fails
+        next_boot.holds_kubelet = self.scenario.node.on_failure == "auto"
         for fault in self.scenario.faults:
             self._arrange(fault)
         world.after(self.scenario.healed_after, self._heal)
@@ -236,11 +241,15 @@ class Run:
         if world.now - self.ready_since >= (AGAIN_SECONDS if self.second_run else CALM_SECONDS):
             self._calm()
 
+    def _file_fails(self) -> bool:
+        reconciler = self.process.reconciler if self.process else None
+        return reconciler is not None and bool(reconciler.status.boot.file_failure)
+
     def _look_for_refusal(self) -> None:
-        """End a run in which an administrator has asked that kubelet waits for what has failed."""
+        """End a run in which kubelet waits for what has failed, as an administrator has asked."""
         status = self.world.systemd.status
-        waits = self.healed and self.scenario.node.on_failure == "wait" and status.startswith("failed: ")
-        if not waits:
+        waits = status.startswith("failed: ") if self.scenario.node.on_failure == "wait" else HELD in status
+        if not waits or not self.healed:
             self.refused_since = None
             return
         self.refused_since = self.refused_since or self.world.now

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 MAC, OTHER_MAC = "52:54:00:00:00:01", "52:54:00:00:00:02"
 ADDRESS, GATEWAY = IPv4Interface("192.0.2.5/24"), IPv4Address("192.0.2.1")
-OTHER_ADDRESS = IPv4Interface("198.51.100.5/24")
+OTHER_ADDRESS, OTHER_GATEWAY = IPv4Interface("198.51.100.5/24"), IPv4Address("198.51.100.1")
 PREFIX6 = IPv6Network("2001:db8::/64")
 VIPS = ("192.0.2.100", "192.0.2.101")
 
@@ -30,6 +30,7 @@ class Node:
 
     profile: str
     second_nic: str
+    """``isolated``: on a LAN with a DHCP server, ``routed``: and a gateway, ``silent``: without a server; else none."""
     file: str
     of_host: bool
     ovn: bool
@@ -125,6 +126,8 @@ def _connect(world: World, node: Node) -> None:
     elif node.uplink == "bond":
         world.made_uplink = "bond0"
         world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", lan
+    elif node.second_nic == "routed":
+        world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", Segment(OTHER_GATEWAY, OTHER_ADDRESS)
     elif node.second_nic:
         lease = OTHER_ADDRESS if node.second_nic == "isolated" else None
         world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", Segment(None, lease, routed=False)
@@ -193,6 +196,8 @@ def node_file(kind: str) -> str:
             gateway = str(UNUSED if kind == "dead-gateway" else GATEWAY)
             route = {"destination": "0.0.0.0/0", "next-hop-address": gateway, "next-hop-interface": "eth0"}
             document = {"interfaces": [nic | {"ipv4": static}], "routes": {"config": [route]}}
+        case "other-lease":
+            document = {"interfaces": [nic | {"ipv4": automatic | {"dhcp-client-id": "01:02:03"}}]}
         case "missing-nic":
             document = {"interfaces": [nic | {"name": "eth9", "ipv4": automatic}]}
         case "unknown-type":

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random
 
 from simulation.faults import POINTS, Fault
-from simulation.nodes import OFTEN, ORDINARY, TRIED_FREELY, TRIED_ON
+from simulation.nodes import HELD, OFTEN, ORDINARY, TRIED_FREELY, TRIED_ON, TWO_LANS
 from simulation.result import Result, run
 from simulation.scenario import Node, Scenario
 
@@ -30,6 +30,8 @@ CUTS = (
     "nic-renamed",
     "disk-lies",
     "boots-cut-short",
+    "boot-without-dhcp",
+    "boot-without-carrier",
 )
 """After these something begins again."""
 TROUBLES = (
@@ -71,7 +73,7 @@ IN_TRIAL = (
 )
 """The calls of a trial, and of its end."""
 FILES = (
-    *("", "", "", "dhcp", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"),
+    *("", "", "", "dhcp", "other-lease", "static", "bridge", "missing-nic", "invalid", "unknown-type", "empty"),
     *("dead-gateway", "taken-address"),
 )
 """What a node file may ask for; "": there is none."""
@@ -104,6 +106,8 @@ def scenario_of(seed: int) -> Scenario:
         return _trial(seed, random)
     if kind < 0.13:
         return _panic(seed, random)
+    if kind < 0.2:
+        return _next_boot(seed, random)
     return Scenario(seed, ORDINARY[name], tuple(faults), healed)
 
 
@@ -136,6 +140,16 @@ def _panic(seed: int, random: Random) -> Scenario:
     return Scenario(seed, replace(ORDINARY[name], ovn=False), tuple(faults), 400.0)
 
 
+def _next_boot(seed: int, random: Random) -> Scenario:
+    """Let a node with two ways out, or with a file that fails, boot again while its first NIC is late."""
+    node = random.choice([*TWO_LANS, *TWO_LANS, *HELD])
+    late = random.choice(["boot-without-dhcp", "boot-without-carrier"])
+    faults = [_of(random, late, "", 1, random.uniform(0.0, 100.0)) for _ in range(random.choice([1, 1, 2]))]
+    if random.random() < 0.5:
+        faults.append(_of(random, random.choice([*CUTS, *TROUBLES, *EVENTS]), "", 1, random.uniform(0.0, 200.0)))
+    return Scenario(seed, node, tuple(faults), 400.0)
+
+
 def _upset(random: Random, kind: str) -> list[Fault]:
     """Return what has gone wrong before: an apply, in one of the ways in which it can."""
     if not kind:
@@ -147,6 +161,8 @@ def _upset(random: Random, kind: str) -> list[Fault]:
 def _at_call(random: Random, name: str, upset: str, kind: str) -> Fault:
     """Let *kind* strike at one of the calls that a node makes, after *upset* mostly at one that it makes for that."""
     known = known_calls()[name, upset]
+    if not known.all:  # a node file that fails holds the boot: it makes no call that it does not make in a quiet one
+        known = known_calls()[name, ""]
     chosen = known.rare if random.random() < 0.5 else known.all
     point, times = random.choice(chosen or known.all)
     nth = 1 + min(int(random.expovariate(0.5)), times - 1) if random.random() < 0.7 else 1 + random.randrange(times)
@@ -176,7 +192,8 @@ def _pick(random: Random) -> float:
 def calls(node: Node, upset: str = "") -> tuple[tuple[str, int], ...]:
     """Return the calls to the outside that *node* makes in a quiet boot, or one with *upset*, and how often each."""
     scenario = Scenario(0, node, (UPSETS[upset],), QUIET_SECONDS) if upset else Scenario(0, node, (), 0.0)
-    return tuple(sorted(run(scenario).calls.items()))
+    made = run(scenario)
+    return tuple(sorted((made.calls or made.points).items()))  # a first file that fails holds kubelet: never all well
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,18 +234,20 @@ def learn_calls() -> str:
 def _anything(seed: int, random: Random) -> Scenario:
     node = Node(
         profile=random.choice(["automatic", "dhcp", "static"]),
-        second_nic=random.choice(["", "", "isolated", "silent"]),
+        second_nic=random.choice(["", "", "isolated", "silent", "routed"]),
         file=random.choice(FILES),
         of_host=random.random() < 0.7,
         ovn=random.random() < 0.8,
         vips=random.random() < 0.3,
-        on_failure="wait" if random.random() < 0.2 else "degrade",
+        on_failure=random.choice(["wait", "degrade", "auto", "auto", "auto"]),
         families=random.choice(["auto", "ipv4"]),
         short_lease=random.random() < 0.15,
         kernel_datapath=random.random() < 0.9,
         named_after=round(random.uniform(5.0, 100.0), 1) if random.random() < 0.15 else 0.0,
         nonlocal_bind=random.random() < 0.15,
     )
+    if node.file and node.second_nic == "routed":
+        node = replace(node, second_nic="isolated")  # its file says nothing of the second way out
     number = random.choice([0, 1, 1, 2, 2, 3, 4, 6])
     healed = random.choice([100.0, 200.0, 400.0])
     # A few kinds, again and again: two that have to meet would hardly do so among all of them.

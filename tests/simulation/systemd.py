@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import PurePosixPath
@@ -59,6 +59,7 @@ class Systemd:
         self.status = ""
         self.starts: list[Start] = []
         self._read: dict[str, bytes] = {}
+        self._runs_with: dict[str, dict[str, str]] = {}
 
     def boot(self) -> None:
         self.kubelet_runs = self.active = False
@@ -103,11 +104,20 @@ class Systemd:
             self._world.after_in_boot(0.05, lambda: self._start_kubelet(usable))
         return True
 
+    def runs_with(self, unit: str) -> Mapping[str, str] | None:
+        """Return the variables that kubelet or CRI-O was started with, None while they do not run."""
+        return self._runs_with[unit] if self.kubelet_runs else None
+
+    def restart_kubelet(self) -> None:
+        """Restart kubelet and CRI-O, as an administrator does after a reselection."""
+        self._runs_with = {unit: dict(self.environment(unit).variables) for unit in UNITS}
+
     def _start_kubelet(self, usable: frozenset[IPAddress]) -> None:
         if self.kubelet_runs or not self.active:
             return
         self.kubelet_runs = True
-        variables = dict(self.environment("kubelet.service").variables)
+        self.restart_kubelet()
+        variables = dict(self._runs_with["kubelet.service"])
         start = Start(self._world.boots, self._world.now, variables, usable)
         self.starts.append(start)
         self._started(start)

@@ -29,5 +29,5 @@ def test_a_triple_that_no_run_had_is_listed_with_what_chance_expects() -> None:
 
 
 def test_a_call_at_which_nothing_has_struck_is_listed() -> None:
-    *_, last = missing(COVERED, ["notify", "host.pin"])
-    assert str(last) == "any stage\thost.pin\tany fault\tnodes make this call, and no fault has struck there"
+    *_, last = missing(COVERED, ["notify", "host.take"])
+    assert str(last) == "any stage\thost.take\tany fault\tnodes make this call, and no fault has struck there"

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from nodenet.stages.apply.records import TRIAL
+from nodenet.stages.apply.records import CHANGE
 from simulation.disk import NODE_FILES
 from simulation.keyfile import Settings, is_port
 from simulation.wire import UNUSED
@@ -50,7 +50,7 @@ def look_at_trials(run: Run, shown: Mapping[str, Any]) -> None:
     if not trials.content:
         return
     is_ok = shown["health"] == "ok"
-    rules.hold("P9", f"{TRIAL} is left", holds=not is_ok or str(TRIAL) not in world.disk.content)
+    rules.hold("P9", f"{CHANGE} is left", holds=not is_ok or str(CHANGE) not in world.disk.content)
     files = [path for path in world.disk.content if path.startswith(f"{NODE_FILES}/") and path.endswith(".yml")]
     installed = [path for path in files if world.disk.content[path] == trials.content]
     if trials.confirmed and not world.disk.torn and not run.struck["node-file-edited"]:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv6Address
 from random import Random
 from typing import TYPE_CHECKING
 
+from nodenet.cli.undo_keyfiles import put_back
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.errors import NodenetError
 from nodenet.core.ip import IPAddress
-from simulation.disk import Disk
+from simulation.disk import Disk, DiskOfBoot
 from simulation.engine import Timeline
 from simulation.hosted import HostedUnits
 from simulation.kernel import Kernel, SimulatedLink
@@ -26,10 +29,14 @@ from simulation.wire import Segment, Wire
 
 if TYPE_CHECKING:
     from simulation.faults_of_boots import Panics
+    from simulation.open_vswitch import Row
 
 COALESCED_SECONDS = 0.002
 LATEST_SECONDS, MOMENT_SECONDS = 30.0, 0.02
 """How much later an answer may come, and how long before the end of the daemon's timer."""
+OVN_ADDRESSES: tuple[tuple[IPAddress, int], ...] = ((IPv4Address("169.254.0.2"), 17), (IPv6Address("fd69::2"), 112))
+OVN_ROUTES = frozenset({"169.254.0.1/32", "172.30.0.0/16"})
+"""What OVN-Kubernetes has on br-ex: masquerade addresses, its host route, and one to the services."""
 LONGEST_SHORT_BOOT = 4.0
 """Seconds."""
 
@@ -43,6 +50,8 @@ class World:
     """Whether the node had no network when the last apply began."""
     panics: Panics | None = None
     """Which node file the kernel panics with."""
+    unplugged: frozenset[str] = frozenset()
+    """The NICs that have no carrier when a boot begins."""
     short_boots = 0
     """In how many boots to come the power fails before READY."""
 
@@ -169,27 +178,48 @@ class World:
             self.ovs.sync()
         self.needs_boot = True
 
+    def ovn_comes(self) -> None:
+        """OVN-Kubernetes puts its masquerade addresses and routes on br-ex, once: at its start, beside the node IP."""
+        link = self.kernel.links.get("br-ex")
+        if link is None or link.routes or not any(who == "nm" for _, _, who in link.addresses.values()):
+            return
+        for address, prefix in OVN_ADDRESSES:
+            self.kernel.give("br-ex", address, prefix, leased=False, who="ovn")
+            link.tentative.discard(address)
+        link.routes |= OVN_ROUTES
+        self.rules.others["br-ex", link.index] = frozenset({*(str(one) for one, _ in OVN_ADDRESSES), *OVN_ROUTES})
+        self.kernel.touch()
+
     def boot(self) -> None:
         """Begin a boot: kernel, Open vSwitch, systemd, NetworkManager; the daemon is started by the run."""
         self.boots += 1
         self.boot_began, self.slept = self.now - 5.0, 0.0
         self.needs_boot = False
         self.kernel.boot()
+        self.rules.others.clear()
         for mac, name in self.nics.items():
             self.kernel.add(name, mac)
+            self.kernel.set_carrier(name, present=mac not in self.unplugged)
         self.ovs.rows = {name: row.copy() for name, row in self.ovs.durable.items()}
         for name, row in self.ovs.rows.items():
             if name in row.ports:
-                self.kernel.add(name, next(iter(self.nics)), "openvswitch")
+                self.kernel.add(name, self._mac_below(row), "openvswitch")
         self.ovs.parked = False
         self.systemd.boot()
         self.units.boot()
         self.hosted.boot()
         self.manager.stop()
+        with suppress(NodenetError, ValueError):  # nodenet-undo.service fails, and NetworkManager starts all the same
+            put_back(DiskOfBoot(self.disk), self.boot_id)
         self.manager.start()
         self.touched_by_rollback()
         if self.short_boots:
             self._cut_short()
+
+    def _mac_below(self, row: Row) -> str:
+        """Return the MAC of the NIC below a bridge, which the bridge has too."""
+        ports = [name for name, (kind, _) in row.ports.items() if kind == "system"]
+        return next((mac for mac, name in self.nics.items() if name in ports), next(iter(self.nics)))
 
     def _cut_short(self) -> None:
         self.short_boots -= 1
@@ -235,6 +265,14 @@ class World:
     def uplink(self) -> str:
         """The link that a configuration from outside gives the node's address."""
         return self.made_uplink or next(iter(self.nics.values()))
+
+    def uplink_of(self, link: str) -> str:
+        """Return what *link*, which has the node IP, sends by: on a node with two ways out it has one of the two MACs.
+
+        Which one, is decided by the first boot or a reselection; the law of the next boot is another one.
+        """
+        found = self.kernel.links.get(link)
+        return self.uplink if self.made_uplink or found is None else self.nics.get(found.mac, self.uplink)
 
     def segment_of(self, link: str) -> Segment | None:
         """Return the LAN that packets of *link* reach now, None where they reach none."""

@@ -75,7 +75,7 @@ def booted(nmstate: Done | Failed, *, degrade: bool = True, drift: Problem | Non
     for name in StageName:
         outcome = nmstate if name is StageName.NMSTATE else Done("done", FACTS, Message.STARTED)
         made = made.begun(name, 1.0).after(name, outcome, 2.5)
-    return document(BootStatus(made, nmstate.facts, "b", ready=made.ready, drift=drift))
+    return document(BootStatus(made, nmstate.facts, "b", ready=made.ready, losses=(drift,) if drift else ()))
 
 
 PROBLEM = Problem(Message.APPLY_FAILED, "mtu is 1500", "Compare it with the NIC")

@@ -136,7 +136,7 @@ async def measure(directory: Path) -> Measured:
     stage = ResolvPrependerStage(outside, disk, Clock(Idle()), settings)
     counted = Counted(stage)
     stages: dict[StageName, Stage] = {**{name: Nothing() for name in BUILT}, StageName.RESOLV_PREPENDER: counted}
-    plant = StageSet(new_boot({}, degrade=True), stages, "", 60.0, lambda _: None)
+    plant = StageSet(new_boot({}, degrade=True), stages, "", 60.0, lambda _: ())
     reconciler = Reconciler(FakeInputs(lambda: plant), (), FakePulse(seconds=10.0), Clock(Idle()), BOOT_ID)
     carrying, running = asyncio.create_task(bus.run()), asyncio.create_task(reconciler.run())
     try:

@@ -45,7 +45,7 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-host' 'day-one install-config' report version
+set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report version
 set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --digest --directory --extract --families --file --for --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
@@ -123,11 +123,11 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using claims; and test $_shtab_node
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a check -d 'check node files without changing the network'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -l json -d 'print a JSON document with an entry for each file'
-complete -c nodenetctl -n '_shtab_nodenetctl_using check; and test $_shtab_nodenetctl_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, a directory of them, or - for standard input'
-complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a diff -d 'show what a node file would change on this node, without applying it'
+complete -c nodenetctl -n '_shtab_nodenetctl_using check; and test $_shtab_nodenetctl_npos -ge 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, a directory of them, or - for standard input (default: this node'"'"'s own file)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a diff -d 'show what a node file would change on this node, or how two entries of the history differ'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -l json -d 'print a JSON document'
-complete -c nodenetctl -n '_shtab_nodenetctl_using diff; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, or - for standard input'
+complete -c nodenetctl -n '_shtab_nodenetctl_using diff; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, @NUMBER, or - for standard input'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a try -d 'apply a node file and roll it back unless it is confirmed in time'
 complete -c nodenetctl -n '_shtab_nodenetctl_using try' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using try' -l for -x -d 'roll back after this time, such as 90, 5min (from 5 s to 3600 s, 120 s if not given)'
@@ -136,10 +136,17 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using try; and test $_shtab_nodenet
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a confirm -d 'keep the node file that is on trial, and install it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using confirm' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using confirm' -l digest -x -d 'confirm only if the SHA-256 of the file on trial begins with these digits, which `nodenetctl status` prints'
-complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a rollback -d 'end the trial of a node file: the network is as before'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a rollback -d 'end the trial of a node file; --to goes back to an entry of the history'
 complete -c nodenetctl -n '_shtab_nodenetctl_using rollback' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using rollback' -l to -x -d 'an entry of `nodenetctl history`'
+complete -c nodenetctl -n '_shtab_nodenetctl_using rollback' -l for -x -d 'with --to: undo it after this time, such as 90, 5min, unless it is confirmed'
+complete -c nodenetctl -n '_shtab_nodenetctl_using rollback' -l force -d 'with --to: also if the node has lost a NIC since'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a history -d 'show each change of the network: its file, how it ended, and whether the node worked with it'
+complete -c nodenetctl -n '_shtab_nodenetctl_using history' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using history' -l json -d 'print a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a reload -d 'read settings and node file again, as `systemctl reload nodenetd`'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l prune -d 'also remove what earlier node files made and this one does not name, as `nodenetctl status` lists it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l wait -d 'return when the reload has ended, with its result'
 complete -c nodenetctl -n '_shtab_nodenetctl_using reload' -l quiet -d 'do not print the reason; the journal contains it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a reselect -d 'select the node IPs again; --dry-run only prints what would change'
@@ -222,6 +229,12 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l extract -x
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the documents there (default: standard output)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret' -l force -d 'overwrite a file that has other content'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one secret; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the node file of the host'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a from-csv -d 'the node file of each host, from one document and a table of values'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-csv' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-csv' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'the node file that the hosts share'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-csv' -l out -xka "(__fish_complete_directories)" -d 'write the node files into this folder'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-csv' -l force -d 'overwrite files that have other content'
+complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-csv; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'the table: CSV with commas, semicolons or tabs'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one; and test $_shtab_nodenetctl_npos -eq 0' -a from-host -d 'a first node file from a running host, or from its saved state'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-host' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using day-one from-host' -l out -xka "(__fish_complete_path (commandline -ct))" -d 'write the node file there (default: standard output)'

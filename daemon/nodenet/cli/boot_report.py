@@ -12,6 +12,7 @@ from pathlib import Path
 
 from nodenet.core.boot_report.svg import headline, picture
 from nodenet.core.boot_report.timeline import (
+    DAEMON,
     FINISHED,
     JOBS,
     NETWORK_MANAGER,
@@ -27,8 +28,8 @@ from nodenet.edge.systemd import journal_reader
 
 COLUMNS = 100
 ALTERNATIVES = (
-    ("SYSLOG_IDENTIFIER=nodenetd",),
-    (f"SYSLOG_IDENTIFIER={NETWORK_MANAGER}", "NM_LOG_DOMAINS=CORE"),
+    (f"_SYSTEMD_UNIT={DAEMON}.service", f"SYSLOG_IDENTIFIER={DAEMON}"),
+    (f"_SYSTEMD_UNIT={NETWORK_MANAGER}.service", "NM_LOG_DOMAINS=CORE"),
     ("_PID=1", *(f"MESSAGE_ID={number}" for number in JOBS), *(f"UNIT={unit}" for unit in UNITS)),
     ("_PID=1", *(f"MESSAGE_ID={number}" for number in FINISHED)),
 )

@@ -8,18 +8,20 @@ import json
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli.outputs import note
 from nodenet.core.errors import NodeFileInvalid, NotAllowed, SettingsInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import NmstateFailure
-from nodenet.core.node_file import find
+from nodenet.core.node_file import find, host_values
 from nodenet.core.node_file.content import Judged
 from nodenet.core.node_file.directory import cross_findings, is_node_file
+from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, Severity, errors, ordered
 from nodenet.core.node_file.yaml_text import Misread
+from nodenet.core.value import frozen
 
 if TYPE_CHECKING:
     from nodenet.edge.nmstate.client import Transaction
@@ -27,11 +29,13 @@ if TYPE_CHECKING:
 STDIN = Path("-")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """The result for one file; *digest* is None if the file is empty or could not be read."""
 
     path: Path
+    row: str = ""
+    """The host of the table whose values the file was filled with."""
     digest: str | None = None
     findings: tuple[Finding, ...] = ()
     judged: Judged | None = field(default=None, compare=False)
@@ -39,7 +43,14 @@ class Checked:
     @property
     def name(self) -> str:
         """How the file is named in messages."""
+        if self.row:
+            return f"{self.path.name} for {self.row}"
         return "standard input" if self.path == STDIN else self.path.name
+
+    @property
+    def own_name(self) -> str:
+        """The name of the node file that only this host would have."""
+        return f"{self.row}.yml" if self.row else self.path.name
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -48,15 +59,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Check node files as nodenetd would at boot: name, UTF-8, YAML, every NMState key and value that can be judged "
         "without the host, and what is wrong between the files of a directory. All findings are printed at once. "
         "Owner and mode are errors in the node's own directory, elsewhere warnings. What depends on the host (its "
-        "links, its hardware) is not known here. Nothing is applied. Exits 0 when all are good, 65 when one is not, 69 "
-        "when libnmstate cannot be asked."
+        "links, its hardware) is not known here. Nothing is applied. Without FILE, the file of this node is checked. "
+        "Exits 0 when all are good, 65 when one is not, 69 when libnmstate cannot be asked."
     )
     parser.add_argument(
         "path",
         type=Path,
-        nargs="+",
+        nargs="*",
         metavar="FILE|DIR",
-        help="a node file, a directory of them, or - for standard input",
+        help="a node file, a directory of them, or - for standard input (default: this node's own file)",
     )
     parser.add_argument("--json", action="store_true", help="print a JSON document with an entry for each file")
 
@@ -66,13 +77,20 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises UsageInvalid, Unavailable, PermissionError.
     """
-    groups = [_files_of(path) for path in arguments.path]
+    groups = [_files_of(path) for path in arguments.path or (_own(),)]
     checked = asyncio.run(_check_all(groups))
     if arguments.json:
         print(json.dumps({"schema_version": 1, "files": [_entry(each) for each in checked]}, indent=2))
     else:
         _print_lines(checked)
     return 65 if any(errors(each.findings) for each in checked) else 0
+
+
+def _own() -> Path:
+    """Return the path of this node's file. Raises UsageInvalid where it has none, NodenetError."""
+    from nodenet.cli import preview  # noqa: PLC0415 - a file that is given needs neither settings nor host name
+
+    return Path(preview.own_path())
 
 
 def _files_of(path: Path) -> tuple[Path, list[str], list[str]]:
@@ -95,6 +113,7 @@ def _entry(checked: Checked) -> dict[str, object]:
     wrong = errors(checked.findings)
     return {
         "file": str(checked.path),
+        **({"host": checked.row} if checked.row else {}),
         "ok": not wrong,
         "digest": checked.digest,
         "cause": _placed(checked, wrong[0], wrong[0].sentence()) if wrong else None,
@@ -142,31 +161,68 @@ async def _check_all(groups: list[tuple[Path, list[str], list[str]]]) -> list[Ch
     found: list[Checked] = []
     async with Nmstate().transaction() as transaction:
         for directory, names, beside in groups:
-            checked = [await _check(transaction, directory, name) for name in names]
+            checked = [each for name in names for each in await _check(transaction, directory, name)]
             found += _beside_each_other(checked, beside)
-    return list({each.path: each for each in found}.values())
+    return list({(each.path, each.row): each for each in found}.values())
 
 
 def _beside_each_other(checked: list[Checked], beside: list[str]) -> Iterator[Checked]:
-    across = cross_findings({each.path.name: each.judged for each in checked}, beside)
+    across = cross_findings({each.own_name: each.judged for each in checked}, beside)
     for each in checked:
-        yield replace(each, findings=ordered((*across.get(each.path.name, ()), *each.findings)))
+        yield replace(each, findings=ordered((*across.get(each.own_name, ()), *each.findings)))
 
 
-async def _check(transaction: Transaction, directory: Path, name: str) -> Checked:
-    """Look at a file as nodenetd would. Raises Unavailable when libnmstate cannot be asked, NotAllowed."""
-    from nodenet.stages.apply.node_file import all_findings  # noqa: PLC0415
+async def _check(transaction: Transaction, directory: Path, name: str) -> list[Checked]:
+    """Look at a file as nodenetd would, once for each host of the table if it asks for values of a host.
 
-    path = STDIN if directory == STDIN else directory / name
-    checked = Checked(path)
+    Raises Unavailable when libnmstate cannot be asked, NotAllowed.
+    """
+    checked = Checked(STDIN if directory == STDIN else directory / name)
     try:
         content, distrust = _read(directory, name)
         checked = replace(checked, findings=distrust)
         file = find.read(checked.name, content)
-        judged = await all_findings(file, transaction)
+        if directory != STDIN and find.is_of_cluster(name) and host_values.placeholders(file.text):
+            return [
+                await _judged(transaction, replace(checked, row=row, findings=distrust + more), filled)
+                for row, filled, more in _of_each_host(directory, file)
+            ]
     except NodeFileInvalid as error:
         if isinstance(error.__cause__, PermissionError):
             raise NotAllowed(error.cause) from error
+        return [replace(checked, findings=(*checked.findings, _of(error)))]
+    return [await _judged(transaction, checked, file)]
+
+
+def _of_each_host(directory: Path, file: NodeFile) -> Iterator[tuple[str, NodeFile, tuple[Finding, ...]]]:
+    """Yield host, its document and the warnings about the table, for each row. Raises NodeFileInvalid."""
+    content, distrust = _read(directory, host_values.TABLE)
+    table = host_values.read(content)
+    if not table.rows:
+        raise NodeFileInvalid(f"{host_values.TABLE} has no row", remedy="Add a row for each host")
+    idle = tuple(
+        Finding(
+            f"{host_values.TABLE}: no node file asks for the column {column}",
+            f"Remove it, or write $({column}) where it belongs",
+            severity=Severity.WARNING,
+        )
+        for column in host_values.unused(file.text, table)
+    )
+    for row in table.rows:
+        yield (
+            row.name,
+            find.read(file.name, host_values.filled(file.name, file.text, table, row).encode()),
+            distrust + idle,
+        )
+
+
+async def _judged(transaction: Transaction, checked: Checked, file: NodeFile) -> Checked:
+    """Return the result with everything that is wrong with *file*. Raises Unavailable."""
+    from nodenet.stages.apply.node_file import all_findings  # noqa: PLC0415
+
+    try:
+        judged = await all_findings(file, transaction)
+    except NodeFileInvalid as error:
         return replace(checked, findings=(*checked.findings, _of(error)))
     except NmstateFailure as error:
         raise Unavailable(f"{checked.name} cannot be checked: {error.cause}", remedy=error.remedy) from error

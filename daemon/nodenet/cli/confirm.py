@@ -11,9 +11,17 @@ from nodenet.cli.ask import ask
 from nodenet.cli.on_trial import reported
 from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
-from nodenet.core.trial.trial import DIGITS, SHOWN_DIGITS, TrialState, another, no_trial
+from nodenet.core.trial.trial import (
+    ANSWER_SECONDS,
+    CONFIRMED_LATER,
+    DIGITS,
+    RUNNING,
+    SHOWN_DIGITS,
+    TrialState,
+    another,
+    no_trial,
+)
 
-SECONDS = 120.0
 SHORTEST_DIGITS = 6
 
 
@@ -22,7 +30,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Keep the network of the node file that `nodenetctl try` has applied, and install the file: over the file of "
         "this host, or as its short host name with `.yml`. Works in any session, so also over an address that only "
-        "the new file has. Prints on standard error which file it confirms, and confirms no other one. kubelet uses "
+        "the new file has. Waits while the file is still being applied. Prints on standard error which file it "
+        "confirms, and confirms no other one. kubelet uses "
         "another node IP only after `nodenetctl reselect` and a restart. Needs root. Exits 64 when no trial is "
         "running, another file is on trial, or the file of this host was edited since the trial began, 1 when the "
         "trial is over by then or the commit fails, and 74 when the file cannot be installed: the network is as before "
@@ -50,7 +59,9 @@ def run(arguments: argparse.Namespace) -> int:
     digest = agreed(found, arguments.digest or "")
     name = found["node_file"]
     note(f"confirming {name} ({digest[:SHOWN_DIGITS]}); {found['who']} started the trial")
-    ask("ConfirmTrial", "s", [digest], seconds=SECONDS)
+    if found["state"] == TrialState.APPLYING:
+        note(f"nodenetctl: {CONFIRMED_LATER}")
+    ask("ConfirmTrial", "s", [digest], seconds=ANSWER_SECONDS)
     after = reported()
     # Another trial may have begun since: then the status is about that one.
     installed = after.get("installed") if after.get("digest") == digest else None
@@ -64,7 +75,7 @@ def agreed(found: Mapping[str, Any], wanted: str) -> str:
     Raises UsageInvalid where there is none, or it is not the file with the *wanted* first digits. nodenetd compares the
     whole one with the file on trial when it confirms: a trial that begins later is not confirmed.
     """
-    if found.get("state") != TrialState.HOLDING:
+    if found.get("state") not in RUNNING:
         raise no_trial()
     digest = str(found["digest"])
     if not digest.startswith(wanted):

@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from io import StringIO
 from typing import Any
 
@@ -17,7 +18,7 @@ from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.condition import BridgeCondition
 from nodenet.core.br_ex.explain import MADE_BY, conditions, explanation
 from nodenet.core.br_ex.facts import BridgeFacts
-from nodenet.core.br_ex.plan import Plan, compared, plan
+from nodenet.core.br_ex.plan import Plan, plan
 from nodenet.core.errors import Unavailable
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.settings.model import Datapath
@@ -48,14 +49,27 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.facts:
         print(json.dumps(bridge_facts_json.document(facts), indent=1))
         return 0
-    made = plan(facts, datapath)
-    found = conditions(facts, made.uplinks)
-    difference = _difference(made, facts)
+    with nullcontext() if arguments.snapshot is None else saved.whole(arguments.snapshot):
+        made = plan(facts, datapath)
+        found = conditions(facts, made.uplinks)
+        difference = _difference(made, facts)
     if arguments.json:
         print(json.dumps(explanation(made, found) | {"difference": difference}, indent=1))
     else:
-        print("\n".join(_lines(made, found, difference)))
+        unused = None if arguments.snapshot is not None else _why_not_made()
+        print("\n".join([*([f"# {printable(unused)}."] if unused else []), *_lines(made, found, difference)]))
     return 0
+
+
+def _why_not_made() -> str | None:
+    """Return why nodenetd makes no br-ex on this node, None where it does. Raises SettingsInvalid."""
+    from nodenet.core.settings.parse import parse  # noqa: PLC0415 - a saved node needs no settings
+    from nodenet.edge.files.settings import read  # noqa: PLC0415
+
+    name = parse(read()).settings.network_type
+    if name == "OVNKubernetes":
+        return None
+    return f"{f'network_type is {name}' if name else 'network_type is not set'}: nodenetd makes no br-ex on this node"
 
 
 def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:
@@ -76,7 +90,7 @@ def _difference(made: Plan, facts: BridgeFacts) -> dict[str, Any]:
 
     async def ask() -> dict[str, Any]:
         async with Nmstate().transaction() as transaction:
-            return await transaction.compare(json.dumps(compared(made, facts)), facts.state)
+            return await transaction.compare(json.dumps(made.document), facts.state)
 
     try:
         return asyncio.run(ask())
@@ -119,4 +133,4 @@ def _yaml(document: Mapping[str, Any]) -> str:
     yaml.indent(mapping=2, sequence=2, offset=0)
     # Through JSON: YAML would otherwise print anchors for parts that occur twice.
     yaml.dump(json.loads(json.dumps(document)), text)
-    return text.getvalue().rstrip()
+    return "\n".join(map(printable, text.getvalue().rstrip().splitlines()))

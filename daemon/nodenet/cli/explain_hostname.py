@@ -16,7 +16,7 @@ from pathlib import Path
 
 from nodenet.cli.outputs import note
 from nodenet.cli.table import Table, printable
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
     STATIC_FILE,
@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return the exit code."""
-    found = judged(_sources(arguments.root, ask_dns=not arguments.no_dns))
+    found = judged(_sources(arguments.root, ask_dns=not arguments.no_dns), dhcpv6=_dhcpv6())
     name = next((item.name for item in found if item.verdict is Verdict.SELECTED), None)
     print(json.dumps(_document(name, found), indent=1) if arguments.json else _table(name, found))
     return 0 if name else 1
@@ -93,6 +93,17 @@ def _sources(root: Path, *, ask_dns: bool) -> tuple[Source, ...]:
     line = (_read(root, "/proc/cmdline") or b"").decode(errors="replace")
     command_line = on_command_line(line) or (Source(Origin.COMMAND_LINE, "systemd.hostname=, ip="),)
     return (static, kernel, *leases, *(_reverse_names() if ask_dns else ()), *command_line)
+
+
+def _dhcpv6() -> bool:
+    """Return whether the settings let names by DHCPv6 count; not while they cannot be read."""
+    from nodenet.core.settings.parse import parse  # noqa: PLC0415
+    from nodenet.edge.files.settings import read  # noqa: PLC0415
+
+    try:
+        return parse(read()).settings.dhcpv6_hostname
+    except NodenetError:
+        return False
 
 
 def _read(root: Path, path: str) -> bytes | None:

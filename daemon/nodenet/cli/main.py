@@ -22,10 +22,11 @@ VERBS = {
     "hosted": "show DNS, VIPs and load balancer of this node and who holds each VIP; drain this node",
     "claims": "show which workload has which address, why a claim waits, and whether everything agrees",
     "check": "check node files without changing the network",
-    "diff": "show what a node file would change on this node, without applying it",
+    "diff": "show what a node file would change on this node, or how two entries of the history differ",
     "try": "apply a node file and roll it back unless it is confirmed in time",
     "confirm": "keep the node file that is on trial, and install it",
-    "rollback": "end the trial of a node file: the network is as before",
+    "rollback": "end the trial of a node file; --to goes back to an entry of the history",
+    "history": "show each change of the network: its file, how it ended, and whether the node worked with it",
     "reload": "read settings and node file again, as `systemctl reload nodenetd`",
     "reselect": "select the node IPs again; --dry-run only prints what would change",
     "bridge": "remove br-ex, or make it again",
@@ -93,7 +94,7 @@ def main(argv: list[str] | None = None) -> int:
 
     If the reader leaves before the code is known, it is 74; for a verb that only prints it is 0.
     """
-    words = sys.argv[1:] if argv is None else argv
+    words = (sys.argv[1:] if argv is None else argv) or ["status"]
     verb = next((word for word in words if not word.startswith("-")), "")
     code = 0 if verb in PRINTING else EX_IOERR
     outputs.prepare()
@@ -111,9 +112,22 @@ def main(argv: list[str] | None = None) -> int:
     return code
 
 
+def _unknown(verb: str) -> str:
+    """Return what is wrong with a word that is no verb, with the verb that it nearly is."""
+    import difflib  # noqa: PLC0415 - needed for a mistake only
+
+    near = [known for known in VERBS if len(verb) > 1 and known.startswith(verb)]
+    near = near or difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.7)
+    meant = f" Did you mean `{near[0]}`?" if near else ""
+    return f"there is no verb {verb!r}.{meant} `nodenetctl --help` lists them"
+
+
 def _run(verb: str, words: list[str]) -> int:
     try:
-        arguments = parser(only=verb).parse_args(words)
+        top = parser(only=verb)
+        if verb and verb not in VERBS:
+            top.error(printable(_unknown(verb)))
+        arguments = top.parse_args(words)
     except SystemExit as end:  # of help, or of a wrong command line
         return int(end.code or 0)
     try:

@@ -6,7 +6,7 @@ libnmstate compares the file with the running state, as nodenetd does; the daemo
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import Any
@@ -15,22 +15,32 @@ from nodenet.cli import status
 from nodenet.cli.table import printable
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
+from nodenet.core.history.entry import Result
+from nodenet.core.history.left_over import left_over, lines, named_in
+from nodenet.core.history.shown import network
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find
+from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import errors, refusal
+from nodenet.core.ownership import rule
+from nodenet.core.ownership.things import Others
 from nodenet.core.trial.changes import Change, Node, changes, meaning
+from nodenet.core.value import frozen
 from nodenet.edge.files import disk, node_file
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.kernel import standing
 from nodenet.edge.nmstate.client import Nmstate
+from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.report import sources
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 
 STDIN = Path("-")
 BRIDGES = (BRIDGE, EXTRA_BRIDGE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preview:
     """What *file* changes, what that *means* for the node, and what was not compared (*notes*)."""
 
@@ -38,6 +48,8 @@ class Preview:
     changes: tuple[Change, ...]
     means: tuple[str, ...]
     notes: tuple[str, ...] = ()
+    left_over: tuple[str, ...] = ()
+    """What earlier files made and this one does not name, by the entry of the history."""
 
     def document(self) -> dict[str, Any]:
         """Return it for programs."""
@@ -48,6 +60,7 @@ class Preview:
             "changes": [asdict(change) for change in self.changes],
             "means": list(self.means),
             "notes": list(self.notes),
+            "left_over": list(self.left_over),
         }
 
     def text(self) -> str:
@@ -61,6 +74,7 @@ class Preview:
                 lines += [place, *(f"  {one.key:<{width}}  {one.before or '-'} -> {one.after or '-'}" for one in group)]
         lines += [f"Attention: {each}." for each in self.means]
         lines += [f"Note: {each}." for each in self.notes]
+        lines += [f"Left over from {each}; `nodenetctl reload --prune` removes that." for each in self.left_over]
         return "\n".join(map(printable, lines))
 
 
@@ -77,17 +91,27 @@ def read(path: Path) -> NodeFile:
 
 def own() -> NodeFile:
     """Return this node's node file. Raises UsageInvalid where it has none, NodenetError."""
-    from nodenet.core.hostname.name import normalised  # noqa: PLC0415
+    path = own_path()
+    return NodeFiles(disk, Nmstate(), path.parent).read(path.name, _hostname())
+
+
+def own_path() -> PurePath:
+    """Return the path of this node's node file. Raises UsageInvalid where it has none, NodenetError."""
     from nodenet.core.settings import parse  # noqa: PLC0415
 
     directory = parse.parse(settings_files.read()).settings.node_file_dir
-    document = status.read() or {}
-    name = document.get("hostname") or normalised(Path("/proc/sys/kernel/hostname").read_text(encoding="ascii"))
-    files = NodeFiles(disk, Nmstate(), PurePath(directory))
-    search = files.find(str(name))
+    search = NodeFiles(disk, Nmstate(), PurePath(directory)).find(_hostname())
     if search.found is None:
-        raise UsageInvalid(f"this node has no node file in {directory}", remedy="Give the file to compare")
-    return files.read(search.found)
+        raise UsageInvalid(f"this node has no node file in {directory}", remedy="Name a file")
+    return PurePath(directory) / search.found
+
+
+def _hostname() -> str:
+    """Return the name by which the node file is found: nodenetd's, else the kernel's."""
+    from nodenet.core.hostname.name import normalised  # noqa: PLC0415
+
+    document = status.read() or {}
+    return str(document.get("hostname") or normalised(Path("/proc/sys/kernel/hostname").read_text(encoding="ascii")))
 
 
 async def preview(file: NodeFile) -> Preview:
@@ -107,6 +131,16 @@ def not_compared(name: str, failure: NmstateFailure) -> NodenetError:
     return kind(cause, remedy=failure.remedy)
 
 
+async def _others() -> Others:
+    """Return what other programs have on links and bridges: it is no difference. Raises Unavailable."""
+    ovsdb, found = Ovsdb(), standing.noted()
+    try:
+        bridges = await ovsdb.bridges() if ovsdb.answers() else ()
+    except NotAllowed:  # only root may ask it
+        bridges = ()
+    return Others(found, frozenset(rule.foreign_ports(bridges)))
+
+
 async def _compared(file: NodeFile) -> Preview:
     async with Nmstate().transaction() as transaction:
         judged = await all_findings(file, transaction)
@@ -118,12 +152,18 @@ async def _compared(file: NodeFile) -> Preview:
         above = tuple(bridge for bridge in BRIDGES if bridge not in judged.desired.bridges)
         below = below_bridge.uplinks(state, above) & judged.desired.links.existing
         if below:
-            difference = await transaction.difference_below(file.text, above)
+            difference = await transaction.difference_below(file.text, above, await _others())
         else:
-            difference = await transaction.difference(file.text)
+            difference = await transaction.difference(file.text, await _others())
     notes = tuple(f"{link} is below a bridge that has its IP configuration, which is not compared" for link in below)
     document = status.read() or {}
     node = Node(tuple(document.get("node_ips", ())), document.get("link"), document.get("bridge"))
     hidden = judged.desired.secrets.hidden_in
     found = tuple(Change(one.place, one.key, one.before, hidden(one.after)) for one in changes(difference, state))
-    return Preview(file, found, meaning(difference, state, node), tuple(sorted(notes)))
+    left = tuple(lines(_left_over(judged.desired, state)))
+    return Preview(file, found, meaning(difference, state, node), tuple(sorted(notes)), left)
+
+
+def _left_over(wish: Desired, state: dict[str, Any]) -> dict[str, Any]:
+    last = next((each for each in sources.history() if each.result is Result.COMMITTED), None)
+    return left_over(last.owned, named_in(wish.document), network(state)) if last else {}

@@ -26,6 +26,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "printed. Exits 2 when the reload brought a problem or the node file has one, 0 when the node only has "
         "problems of other stages that it had before."
     )
+    parser.add_argument(
+        "--prune",
+        action="store_true",
+        help="also remove what earlier node files made and this one does not name, as `nodenetctl status` lists it",
+    )
     parser.add_argument("--wait", action="store_true", help="return when the reload has ended, with its result")
     parser.add_argument("--quiet", action="store_true", help="do not print the reason; the journal contains it")
 
@@ -35,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
     before = status.read()
     try:
         with progress.shown() if arguments.wait and not arguments.quiet else nullcontext():
-            ask("Reload", seconds=RELOAD_SECONDS, wait=arguments.wait)
+            ask("Prune" if arguments.prune else "Reload", seconds=RELOAD_SECONDS, wait=arguments.wait)
     except Unavailable:
         raise  # the request may not have reached the daemon: then the journal has no reason
     except NodenetError as error:

@@ -26,13 +26,14 @@ from nodenet.core.settings.parse import parse
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.report import archive, sources
-from nodenet.edge.report.commands import output
+from nodenet.edge.report.commands import Output, output
 
 FOLDER = Path("/var/tmp")  # noqa: S108  (the file gets its name by rename(2): a link in its place is replaced)
 STDOUT = Path("-")
 AT_ONCE = 4
 BEFORE_SENDING = "Look at it before you publish it: host names and addresses are in it."
 NOT_READABLE = "left out: it is not valid {}, so its secrets cannot be found"
+NOT_IN_USE = "not in use on this node"
 LAST_GOOD = "last-good-node-file.json"
 
 
@@ -94,7 +95,13 @@ def _printed(part: Part, until: float) -> Made:
         return Made(part.name, part.what, note=f"left out: the report took more than {LONGEST_SECONDS:.0f} s")
     found = output(part.command, min(part.seconds, left), part.most_bytes)
     content = journal.text(found.content.decode(errors="replace"), _moment).encode() if part.journal else found.content
-    return Made(part.name, part.what, content, found.note)
+    return Made(part.name, part.what, content, NOT_IN_USE if _is_not_in_use(part, found) else found.note)
+
+
+def _is_not_in_use(part: Part, found: Output) -> bool:
+    """Return whether *part* is about a file or a service that this node does not have."""
+    no_file = part.command[0] == "cat" and b"No such file" in found.content
+    return no_file or (part.command[1:2] in (("hosted",), ("claims",)) and found.note == "exit status 69")
 
 
 def _moment(seconds: float) -> str:

@@ -3,14 +3,27 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TypeVar
 
 from nodenet.core.errors import SnapshotInvalid
 
 T = TypeVar("T")
+DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""What the values of a document raise that was changed by hand: it is not checked value by value."""
+
+
+@contextmanager
+def whole(name: str) -> Iterator[None]:
+    """Raise SnapshotInvalid where the content of the file *name* does not fit together."""
+    try:
+        yield
+    except DAMAGED as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        remedy = "Take a file that nodenet has written, unchanged"
+        raise SnapshotInvalid(f"{name} is damaged or incomplete ({what})", remedy=remedy) from error
 
 
 def read(name: str, most_bytes: int, parse: Callable[[bytes], T]) -> T:

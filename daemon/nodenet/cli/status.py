@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from nodenet.cli import saved
 from nodenet.cli.duration import seconds
 from nodenet.cli.skipped import Skipped, why
 from nodenet.cli.table import printable
@@ -31,6 +33,8 @@ LOCK = "lock"
 EXIT_CODES = {"ok": 0, "degraded": 2}
 """By health, any other one is 1; part of the contract."""
 EX_TEMPFAIL = 75
+INDENT = " " * 14
+"""Of what follows a label, such as `to do`."""
 POLL_SECONDS = 0.2
 RESTART_SECONDS = 10.0
 """How long `--wait` waits for a daemon that has ended: systemd restarts one that failed within a few seconds."""
@@ -78,13 +82,25 @@ def run(arguments: argparse.Namespace) -> int:
     if document is None:
         _print_none(skipped.found or (why() if arguments.file == STATE else None), left)
         return EX_TEMPFAIL if timed_out else 1
-    document = with_problem(document, left)
-    if arguments.json:
-        print(json.dumps(document, indent=2))
-    else:
-        kubelet_runs = arguments.file == STATE and cgroups.has_processes("kubelet.service")
-        print("\n".join(map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))))
-    return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
+    with saved.whole(str(arguments.file)):
+        document = with_problem(document, left)
+        if arguments.json:
+            print(json.dumps(document, indent=2))
+        else:
+            kubelet_runs = arguments.file == STATE and cgroups.has_processes("kubelet.service")
+            shown = map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))
+            print("\n".join(_folded(shown) if sys.stdout.isatty() else shown))
+        return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
+
+
+def _folded(text: Iterable[str]) -> Iterator[str]:
+    """Yield the lines of *text*, folded for the terminal; a serial console has 80 columns."""
+    import shutil  # noqa: PLC0415 - only a terminal has columns
+    import textwrap  # noqa: PLC0415
+
+    columns = shutil.get_terminal_size().columns
+    for line in text:
+        yield from textwrap.wrap(line, columns, subsequent_indent=INDENT, drop_whitespace=True) or [line]
 
 
 def _print_none(skip: Skip | None, left: Problem | None) -> None:

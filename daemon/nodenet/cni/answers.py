@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 from nodenet.core.persistent_ips import check, explain, report
-from nodenet.core.persistent_ips.effects import Here, Steps, list_leases
+from nodenet.core.persistent_ips.effects import Here, ListLeases, Steps, ask
 from nodenet.core.persistent_ips.lease import all_selector
 from nodenet.core.persistent_ips.metrics import Figures
 
@@ -62,7 +62,7 @@ class Answers:
         """Compare store, Leases and claims, and repair where that is safe. Raises ApiAway, Forbidden, PublishFailed."""
         here = self._here()
         before = frozenset(here.book.reservations())
-        leases = await self._run(list_leases(all_selector()))
+        leases = await self._run(ask(ListLeases(all_selector())))
         found: list[tuple[check.Difference, bool]] = []
         for difference in check.differences(here, leases):
             if difference.row is not None and difference.row not in before:

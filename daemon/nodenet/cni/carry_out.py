@@ -32,6 +32,7 @@ from nodenet.core.persistent_ips.effects import (
     ListLeases,
     MoveLease,
     ReadClaim,
+    ReadDefinition,
     ReadLease,
     ReadPod,
     Save,
@@ -40,6 +41,7 @@ from nodenet.core.persistent_ips.effects import (
     WriteStatus,
 )
 from nodenet.core.persistent_ips.lease import Lease
+from nodenet.core.persistent_ips.network import definition_of
 from nodenet.core.persistent_ips.records import place_of, row_of
 from nodenet.ports import Clock
 from nodenet.ports.persistent_ips import IpamApi, Store
@@ -164,6 +166,8 @@ class Runner:
         match effect:
             case ReadPod(namespace, name):
                 return pods.parse(await api.pod(namespace, name))
+            case ReadDefinition(namespace, name):
+                return definition_of(await api.definition(namespace, name))
             case ReadClaim(namespace, name):
                 return claims.parse(await api.claim(namespace, name))
             case CreateLease(lease):

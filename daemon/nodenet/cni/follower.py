@@ -23,6 +23,13 @@ log = structlog.get_logger()
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.5, 15.0
 REFUSED_SECONDS = 60.0
+QUIET_SECONDS = 45.0
+"""After the API was away, no new address is given for so long: a backup of its database may have been restored, and
+every node makes its lost Leases again first. A node hears of the API after half a minute at the latest."""
+BREAK_SECONDS = 2.0
+"""A watch that breaks, and is there again sooner, is no sign of another database."""
+UNREAD = "The API was away, and its claims are not read again yet: no new address is given until then"
+QUIET = "The API was away until just now: nodes make lost Leases again, and no new address is given for some seconds"
 QUICK_SECONDS = 5.0
 """A watch that ended sooner counts as a failure: a server that ends each at once is not asked without a pause."""
 
@@ -47,6 +54,18 @@ class Follower:
         self._waiting: dict[tuple[str, str], list[asyncio.Future[Claim]]] = {}
         self.problem: str | None = None
         """Why the API does not answer, None while it does."""
+        self._away_since: float | None = None
+        """When the watch broke, if the claims were not listed since."""
+        self._read = 0.0
+        """When the claims were listed last."""
+        self._quiet_until = 0.0
+
+    @property
+    def held(self) -> str:
+        """Why no new address may be given, empty while one may."""
+        if self._away_since is not None:
+            return UNREAD
+        return QUIET if asyncio.get_running_loop().time() < self._quiet_until else ""
 
     async def run(self) -> None:
         """Follow until cancelled."""
@@ -60,11 +79,21 @@ class Follower:
                 failures += 1
             except (Forbidden, NotFound) as error:
                 self._report(error)
-                pause = REFUSED_SECONDS
+                if self._book.claims.complete:  # an API server that starts knows neither kinds nor roles for a moment
+                    failures = self._failed(failures)
+                else:
+                    pause = REFUSED_SECONDS
             except (ApiAway, ClaimInvalid) as error:
-                failures += 1
+                failures = self._failed(failures)
                 self._report(error)
             await asyncio.sleep(pause or backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
+
+    def _failed(self, failures: int) -> int:
+        """Note that the API is away; return how often that was so in a row."""
+        now = asyncio.get_running_loop().time()
+        lasted = self._away_since is None and now - self._read > QUICK_SECONDS
+        self._away_since = now if self._away_since is None else self._away_since
+        return 1 if lasted else failures + 1
 
     async def wait(self, namespace: str, name: str, seconds: float) -> Claim | None:
         """Return the claim of this name once the watch has it, None after *seconds*."""
@@ -85,11 +114,12 @@ class Follower:
 
     async def _list(self) -> str:
         """Read all claims; return the version from which a watch continues."""
-        known = self._book.claims
+        known, answered = self._book.claims, 0.0
         unseen = {claim.key: claim for claim in known.all()}
         following = ""
         while True:
             page = await self._api.list_claims(following)
+            answered = answered or asyncio.get_running_loop().time()  # an API that starts may let a request wait
             for item in page.items:
                 claim = self._take(item)
                 if claim is not None:
@@ -100,7 +130,10 @@ class Follower:
         for claim in unseen.values():
             known.remove(claim)
             self._gone(claim, False)  # noqa: FBT003
-        known.complete = True
+        now = asyncio.get_running_loop().time()
+        if self._away_since is not None and answered - self._away_since > BREAK_SECONDS:
+            self._quiet_until = now + QUIET_SECONDS
+        known.complete, self._away_since, self._read = True, None, now
         self._report(None)
         self._listed()
         return page.resource_version

@@ -17,8 +17,6 @@ import structlog
 from nodenet import __version__
 from nodenet.cni.people import People
 from nodenet.cni.service import SOCKET, STORE, Identity, Service
-from nodenet.cni.store_marker import was_lost
-from nodenet.cni.unplug_reaper import UnplugReaper
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program, ProgramMetrics
@@ -105,9 +103,7 @@ async def _serve(
     node = options.node_name or settings.kubernetes.node_name or socket.gethostname().lower()
     ignore = settings.ipam.claim_not_allowed is NotAllowed.IGNORE
     path = options.socket or options.root / SOCKET.relative_to("/")
-    boot = boot_id()
-    slices = not was_lost(path.with_name("ipam.boot"), boot, fresh=store.fresh)
-    service = Service(Identity(node, boot, ignore, slices), api, store, Clock(Idle()), sandboxes.is_gone)
+    service = Service(Identity(node, boot_id(), ignore), api, store, Clock(Idle()), sandboxes.is_gone)
     listening = PluginSocket(path, service.verbs.answer)
     figures = MetricsFile(Program.IPAM, path.parent, settings.metrics_dir, _store(options).parent)
     people = People(service, Bus(changed=lambda _: None), figures, notifier.status)
@@ -117,8 +113,6 @@ async def _serve(
         await listening.start()
         service.start(background)
         people.start(background)
-        if settings.ipam.unplug_reaper:
-            background.start("the reaper of unplugged claims", UnplugReaper(api, node).run)
         background.start("the watchdog", lambda: _beat(notifier))
         log.info(f"nodenet-ipam {__version__} begins as node {node}", message=Message.IPAM_STARTED)
         known = f"{len(list(service.book.reservations()))} addresses known"

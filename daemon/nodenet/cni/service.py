@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -22,7 +21,10 @@ from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.claim import Claim, Reason
 from nodenet.core.persistent_ips.effects import Announce, Here
 from nodenet.core.persistent_ips.model import Record
+from nodenet.core.persistent_ips.permission import MISSING
 from nodenet.core.persistent_ips.records import RecordInvalid, record_of
+from nodenet.core.persistent_ips.repair import LOST
+from nodenet.core.value import frozen
 from nodenet.loop.background import Background
 from nodenet.ports import Clock
 from nodenet.ports.persistent_ips import IpamApi, Store
@@ -34,18 +36,22 @@ CLAIM_SECONDS = 10.0
 EVENT_SECONDS = 300.0
 """The same Event is not sent again before that."""
 MOST_EVENTS = 1000
-MESSAGES = {str(Reason.EXHAUSTED): Message.SUBNET_EXHAUSTED, str(Reason.CONFLICT): Message.CLAIM_CONFLICT}
+MESSAGES = {
+    str(Reason.EXHAUSTED): Message.SUBNET_EXHAUSTED,
+    str(Reason.CONFLICT): Message.CLAIM_CONFLICT,
+    MISSING: Message.CLAIM_REJECTED,
+    LOST: Message.LEASES_LOST,
+}
 FRESH = "The store of addresses is new; what this node has given is read from the Leases"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """The node and its boot."""
 
     node: str
     boot_id: str
     ignore_not_allowed: bool = False
-    slices: bool = True
 
 
 class Service:
@@ -78,8 +84,8 @@ class Service:
             own.boot_id,
             clock.unix(),
             clock.boottime(),
+            held=self.follower.held,
             ignore_not_allowed=own.ignore_not_allowed,
-            slices=own.slices,
         )
 
     def start(self, background: Background) -> None:

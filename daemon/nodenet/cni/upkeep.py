@@ -15,7 +15,7 @@ from nodenet.core.persistent_ips import repair, sweep
 from nodenet.core.persistent_ips.api import ApiAway, Forbidden
 from nodenet.core.persistent_ips.book import Book, Drop
 from nodenet.core.persistent_ips.claim import Claim
-from nodenet.core.persistent_ips.effects import Here, Save, Steps, list_leases
+from nodenet.core.persistent_ips.effects import Here, ListLeases, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease, all_selector, node_selector
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation
 from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
@@ -53,8 +53,6 @@ class Upkeep:
         self._sweeping = False
         self._listed: set[str] | None = None
         """The UIDs of the Leases of this node as far as they were listed; None before the first list."""
-        self._given = False
-        """Whether an address was given since the Leases were listed last."""
         self.problem: str | None = None
         """That another machine has the name of this node, None while nothing says so."""
 
@@ -81,7 +79,11 @@ class Upkeep:
             self._chores.add(("sweep",), self.sweep, random.uniform(*SWEEP_SECONDS))  # noqa: S311
 
     def listed(self) -> None:
-        """All claims were read again: what this node has may be of claims that are gone, and the API answers again."""
+        """All claims were read again: what this node has may be of claims that are gone, and the API answers again.
+
+        Its database may have been restored from a backup that has not the Leases of this node.
+        """
+        self._chores.add(("repair",), self.repair)
         self._leftovers()
         for owner in self._book.claim_owners():
             self._look_at(owner)
@@ -118,14 +120,6 @@ class Upkeep:
         elif self._book.claims.complete:
             self.claim_gone(owner, certain=False)
 
-    def given(self, owner: Owner) -> None:
-        """An address was given to *owner*: the Leases of this node are worth a look, after a while."""
-        if not self._given:
-            self._given = True
-            self._chores.add(("repair",), self.repair, REAP_SECONDS)
-        if any(not row.lease_uid for row in self._book.reservations_of(owner)):
-            self.doubtful()
-
     def _restore(self, row: Reservation) -> None:
         self._chores.add(("restore", row.network, str(row.address)), partial(self._run, repair.restore, row))
 
@@ -134,7 +128,7 @@ class Upkeep:
         self._chores.add(("take over", *attachment.key), partial(self._run, take_over, attachment))
 
     def doubtful(self) -> None:
-        """A Lease may have been created though no answer came, or is still to be created."""
+        """A Lease may have been created though no answer came."""
         self._chores.add(("repair",), self.repair, DOUBT_SECONDS)
 
     async def _run(self, steps: Callable[..., Steps[object]], *arguments: object) -> None:
@@ -168,8 +162,7 @@ class Upkeep:
 
     async def repair(self) -> None:
         """Compare the Leases of this node with the records. Raises ApiAway, Forbidden."""
-        self._given = False
-        leases = await self._runner.run(list_leases(node_selector(self._here().node)))
+        leases = await self._runner.run(ask(ListLeases(node_selector(self._here().node))))
         others = self._others(leases)
         changed = repair.changed_leases(self._book, leases, self._here().boot_id)
         for lease in (*repair.unknown_leases(self._book, leases), *changed):
@@ -198,10 +191,8 @@ class Upkeep:
     async def sweep(self) -> None:
         """Look for Leases of other nodes that have no owner any more. Raises ApiAway, Forbidden."""
         self._sweeping = False
-        leases = await self._runner.run(list_leases(all_selector()))
-        # Those of pods are looked at when a subnet is full: that would be a question for each pod of the cluster.
-        of_claims = [lease for lease in leases if lease.owner.kind is OwnerKind.CLAIM]
-        suspects = sweep.suspects(self._here(), of_claims)
+        leases = await self._runner.run(ask(ListLeases(all_selector())))
+        suspects = sweep.suspects(self._here(), leases)
         for lease in suspects:
             self._chores.add(("sweep", lease.uid), partial(self._sweep, lease))
         if suspects and not self._sweeping:
@@ -214,8 +205,10 @@ class Upkeep:
             log.info(text, message=Message.ADDRESS_RELEASED)
 
     async def reap(self) -> None:
-        """Look for sandboxes that ended without DEL, and for pods that need not be remembered any more."""
+        """Look for lost Leases, for sandboxes that ended without DEL, and for pods that need not be remembered."""
         self._chores.add(("reap",), self.reap, REAP_SECONDS)
+        if next(self._book.reservations(), None) is not None:
+            self._chores.add(("repair",), self.repair)
         self._leftovers()
         await self._missed()
         for pod in repair.gone_pods(self._book)[:MOST_PODS]:

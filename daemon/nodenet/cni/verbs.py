@@ -22,18 +22,17 @@ from nodenet.core.persistent_ips.add import add
 from nodenet.core.persistent_ips.api import ApiAway, Forbidden
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.cni import CniError, Code, Request, Verb
-from nodenet.core.persistent_ips.effects import Here, list_leases
+from nodenet.core.persistent_ips.effects import Here, ListLeases, ask
 from nodenet.core.persistent_ips.lease import network_selector
 from nodenet.core.persistent_ips.model import Attachment, OwnerKind, PodName
 from nodenet.core.persistent_ips.network import name_of, parse
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted
-from nodenet.core.persistent_ips.slices import serves_alone
 from nodenet.core.persistent_ips.verbs import check, doomed, full
 
 log = structlog.get_logger()
 
-ADD_SECONDS = 40.0
-"""The plugin waits some seconds longer; kubelet gives a sandbox two minutes (runtimeRequestTimeout)."""
+ADD_SECONDS = 30.0
+"""The plugin waits some seconds longer. kubelet gives a sandbox, with all its NICs, two minutes."""
 DEL_SECONDS = 8.0
 COUNT_SECONDS = 60.0
 Refused = Callable[[PodName | None, CniError], None]
@@ -130,7 +129,6 @@ class Verbs:
     def _allocated(self, attachment: Attachment, began: float) -> None:
         self.counted("allocated")
         self.given(attachment)
-        self._upkeep.given(attachment.owner)
         rows = self._book.held_by(attachment.owner, attachment.network)
         if attachment.owner.kind is OwnerKind.CLAIM and any(row.since != began for row in rows):
             self._upkeep.attached(attachment)
@@ -185,10 +183,7 @@ class Verbs:
 
     async def _status(self, request: Request) -> None:
         network = parse(request.configuration)
-        problem = self._runner.store_problem
-        if not problem and not serves_alone(self._here(), network):
-            problem = self._problem()
-        if problem:
+        if problem := self._runner.store_problem or self._problem():
             raise CniError(Code.NOT_AVAILABLE, f"No new address can be given: {problem}", "See `nodenetctl claims`")
         if full(self._book, network):
             await self._count(network.name)
@@ -203,7 +198,7 @@ class Verbs:
             return
         self._counted[network] = now
         with contextlib.suppress(ApiAway, Forbidden):
-            leases = await self._runner.run(list_leases(network_selector(network)))
+            leases = await self._runner.run(ask(ListLeases(network_selector(network))))
             self._book.note_taken(network, (one.address.ip for one in leases), all_of_them=True)
 
     async def end(self) -> None:

@@ -19,11 +19,11 @@ from nodenet.core.hosted_services.health import (
     Target,
     Verdict,
     after,
+    ingress,
     readyz,
 )
 from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
 from nodenet.core.hosted_services.redirect import BY_WIRE
-from nodenet.core.hosted_services.speakers import speaks
 from nodenet.core.hosted_services.stance import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
@@ -55,8 +55,9 @@ HUNG_CHECKS = 8
 """So many slow ones make it unhealthy."""
 ANSWER_SECONDS = 1.0
 VIP_ANSWER_SECONDS = 5.0
-ROUTER_PORT, ROUTER_PATH = 1936, "/healthz/ready"
-"""Where a cluster's ingress router says that it serves."""
+DISBELIEF_SECONDS = 60.0
+DISBELIEF = "haproxy believes no API server, and the one of this node is ready"
+DISBELIEF_REMEDY = "See `journalctl -u nodenet-haproxy`, and run `systemctl reload nodenet-haproxy`"
 THROUGH_VIP = Patience(rise=1, fall=12)
 """Three checks in a row."""
 
@@ -70,6 +71,8 @@ class HealthChecks:
         self._checks = checks
         self._haproxy = haproxy
         self._weighed = weighed
+        self._doubts: float | None = None
+        """Since when haproxy believes no server, and nodenet-hosted that of this node."""
 
     def resume(self, purpose: Purpose, weight: int) -> None:
         """Take up what an earlier companion found, by the *weight* that it wrote: a restart moves no VIP."""
@@ -99,13 +102,24 @@ class HealthChecks:
                 # backends, and a VIP that wanders helps none of them.
                 alive = Answer.GOOD if result.status is not None else result.answer
                 self._take(ALIVE, alive, BALANCER)
+                self._take(Service.REDIRECT, alive, BALANCER)
                 self._take(Service.HAPROXY, result.answer, BALANCER)
             elif self._state.decided:
                 unanswered = 0
-                self._take(ALIVE, Answer.DEAD, BALANCER)
-                self._take(Service.HAPROXY, Answer.DEAD, BALANCER)
+                for name in (ALIVE, Service.REDIRECT, Service.HAPROXY):
+                    self._take(name, Answer.DEAD, BALANCER)
+            self._note_disbelief()
             self._note_hung(hangs=unanswered >= HUNG_CHECKS)
             await asyncio.sleep(BALANCER_SECONDS)
+
+    def _note_disbelief(self) -> None:
+        """Report that haproxy alone believes no server: nodenet-hosted verifies the one of this node by the same CA."""
+        doubts = self._state.running.get(Service.HAPROXY) and not self._verdict(Service.HAPROXY).healthy
+        now = asyncio.get_running_loop().time()
+        since = self._doubts = (self._doubts or now) if doubts and self._verdict(API_SERVER).healthy else None
+        lasts = since is not None and now - since >= DISBELIEF_SECONDS
+        if self._state.report_failure(DISBELIEF, f"{DISBELIEF}. {DISBELIEF_REMEDY}" if lasts else None) and lasts:
+            log.error(DISBELIEF, message=Message.HOSTED_PROBLEM, cause=DISBELIEF, remedy=DISBELIEF_REMEDY)
 
     def _note_hung(self, *, hangs: bool) -> None:
         new = self._state.report_failure(ALIVE, f"{HUNG}. {HUNG_REMEDY}" if hangs else None)
@@ -119,9 +133,9 @@ class HealthChecks:
         """
         while True:
             ended = await self._haproxy.any_ends(self._haproxy.now(), END_SECONDS)
-            if ended and not speaks(self._haproxy.now(), "haproxy"):
+            if ended and "haproxy" not in self._haproxy.now().values():
                 for _ in range(DEAD_CHECKS):
-                    self._take(Service.HAPROXY, Answer.DEAD, BALANCER)
+                    self._take(Service.REDIRECT, Answer.DEAD, BALANCER)
             if ended:
                 await asyncio.sleep(SETTLE_SECONDS)
 
@@ -159,7 +173,7 @@ class HealthChecks:
 
     async def _check_router(self) -> None:
         if self._may_hold(Purpose.INGRESS):
-            result = await self._checks.check(Target("127.0.0.1", ROUTER_PORT, ROUTER_PATH), ANSWER_SECONDS)
+            result = await self._checks.check(ingress(self._state.options), ANSWER_SECONDS)
             self._take(ROUTER, result.answer, HOLDER if self._holds(Purpose.INGRESS) else CANDIDATE)
 
     async def watch_vip(self) -> None:
@@ -200,6 +214,6 @@ class HealthChecks:
         if before.healthy is not now.healthy:
             self._weighed()
             self._state.changed()
-        if before.healthy is not now.healthy and name != ALIVE:
+        if before.healthy is not now.healthy and name not in (ALIVE, Service.REDIRECT):
             text = f"The {name} of this node is {'healthy' if now.healthy else 'not healthy'}"
             log.info(text, message=Message.HOSTED_CHANGED)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
-from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
@@ -15,23 +14,21 @@ import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_cluster import node_report
+from nodenet.core.hosted_services import vrrp_guard
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.kubeconfig import by_vips
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.options import options_of
 from nodenet.core.hosted_services.paths import RUN, UNITS
 from nodenet.core.hosted_services.report import document
-from nodenet.core.hosted_services.resignation import resignations
-from nodenet.core.hosted_services.speakers import removable, speaks
-from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed
 from nodenet.edge.files import disk
-from nodenet.edge.hosted_services import adverts
 from nodenet.edge.hosted_services.address_events import AddressEvents
+from nodenet.edge.hosted_services.authority import Authority
 from nodenet.edge.hosted_services.balancer import Balancer
 from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
 from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
@@ -52,13 +49,13 @@ from nodenet.hosted.api_int_trial import ApiIntTrial
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.drain import Drain
-from nodenet.hosted.gather import Gather
+from nodenet.hosted.gather import Gather, Sources
+from nodenet.hosted.keepalived_watch import KeepalivedWatch
 from nodenet.hosted.mover import Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow, watch_manifests
 from nodenet.hosted.reporter import Reporter
 from nodenet.hosted.source_guard import SourceGuard
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_guard import PROGRAM, VipGuard, Vips
 from nodenet.hosted.vip_keeper import VipKeeper
 from nodenet.loop.background import Background
 
@@ -93,24 +90,21 @@ class Companion:
         self._reporter = Reporter(OwnNode(cluster, self.state.node), self._for_cluster)
         report, renders = self._reporter.changed_in_migration, settings.hosted.mode is HostedMode.RENDER
         self._mover = Mover(self.state, HttpChecks(), NameLookup(), report, renders=renders)
-        self.source = ClusterSource(
-            cluster,
-            CacheFiles(),
-            Identity(self.state.node, settings.cluster_domain, boot_id),
-            self._cluster_changed,
-        )
-        self._processes = Processes(UNITS[Service.KEEPALIVED])
+        identity = Identity(self.state.node, settings.cluster_domain, boot_id)
+        self.source = ClusterSource(cluster, CacheFiles(), identity, self._cluster_changed)
+        self._keepalived = KeepalivedWatch(self.state, Processes(UNITS[Service.KEEPALIVED]), VipAddresses())
         weigh, look = self.keeper.write_weights, self.keeper.look_now.set
         self._source = SourceGuard(self.state, AddressEvents(), VipAddresses(), weigh, look)
-        guarded = Vips(self._removable, self.keeper.overdue)
-        self._guard = VipGuard(self._processes, VipAddresses(), guarded, self._resign, self._note_hung)
         self.drain = Drain(self.state, look, _keep_drained)
         units = ServiceUnits(self.bus, lambda _: self.state.changed())
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())
         self._stacks = OtherStacks()
-        self._edges = Edges(ConfigurationFiles(), units, RedirectTable(), dnsmasq, self._stacks, Balancer())
-        self._gather = Gather(self.state, _status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists)
+        tables = RedirectTable(), RedirectTable(table=vrrp_guard.TABLE)
+        self._edges = Edges(ConfigurationFiles(), units, *tables, dnsmasq, self._stacks, Balancer())
+        read = Authority(settings.hosted.ca_file, settings.kubernetes.kubeconfig).read
+        sources = Sources(_status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists, read)
+        self._gather = Gather(self.state, sources)
         self.shown: list[Any] = []
         """What shows the document: each is called with it when it changed."""
         self._last: dict[str, Any] | None = None
@@ -124,13 +118,13 @@ class Companion:
         self.state.drained = disk.read(DRAINED) is not None
         await self.source.read_disk()
         self._trial.prepare()
-        speaking = speaks(self._processes.now(), PROGRAM)
+        speaking = self._keepalived.runs()
         self.keeper.prepare(speaking=speaking)
         for purpose, path in WEIGHT_FILES.items() if speaking else ():
             self._checks.resume(purpose, self._weights.read(path) or 0)
         self._follow_nodenetd()
         background.start("the connection to the bus", self.bus.run, self.state.changed)
-        background.start("the guard of the VIPs", self._guard.run)
+        background.start("the watch of keepalived", self._keepalived.run)
         background.start("the guard of the node IPs", self._source.run)
         background.start("the services of this node", self._run)
         background.start("the static pods", lambda: watch_manifests(self._stacks, self.state.changed))
@@ -148,15 +142,14 @@ class Companion:
 
     async def _run(self) -> None:
         """Decide for the first time, then look at the wire and reconcile."""
-        async with adverts.listen(self.keeper.heard) as inodes:
-            await self.bus.wait_up(BUS_SECONDS)
-            await self._gathered()
-            self._source.look()
-            reconciler = Reconciler(self.state, self._edges, self._settings.hosted.mode, inodes)
-            self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.keeper.run())
-                tasks.create_task(follow(self.state, reconciler, self._gathered, self._reconciled))
+        await self.bus.wait_up(BUS_SECONDS)
+        await self._gathered()
+        self._source.look()
+        reconciler = Reconciler(self.state, self._edges, self._settings.hosted.mode)
+        self.keeper.write_weights()  # before keepalived starts: a node that has not looked yet stays out
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self.keeper.run())
+            tasks.create_task(follow(self.state, reconciler, self._gathered, self._reconciled))
 
     async def _gathered(self) -> None:
         before, migration = self.state.plan.vips, self.state.known.inputs.spec.migration
@@ -182,22 +175,6 @@ class Companion:
 
     def _weigh(self) -> None:
         self.keeper.write_weights()
-
-    def _removable(self) -> frozenset[Any]:
-        alone = self.state.decided and Service.KEEPALIVED not in self.state.waits
-        systemd = self._settings.hosted.mode is HostedMode.SYSTEMD
-        return removable(self.state.plan, self.state.here.addresses, alone=alone and systemd)
-
-    def _resign(self, left: Collection[IPAddress]) -> None:
-        for one in resignations(self.state.known.inputs, self.state.plan.vips, left):
-            try:
-                adverts.send(one)
-            except Unavailable as error:
-                log.warning(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause)
-
-    def _note_hung(self) -> None:
-        self.state.hung.add(Service.KEEPALIVED)
-        self.state.changed()
 
     def _cluster_changed(self) -> None:
         if self._was_away and self.source.problem is None:

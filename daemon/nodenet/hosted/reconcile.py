@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 import structlog
@@ -13,13 +13,15 @@ from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFa
 from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.orders import Now, Order, order
-from nodenet.core.hosted_services.paths import HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
+from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
 from nodenet.core.hosted_services.release import batch
 from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
 from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.value import frozen
+from nodenet.hosted.guard_table import GuardTable
 from nodenet.hosted.redirect import Redirect
 from nodenet.hosted.server_states import ServerStates
 from nodenet.hosted.state import State
@@ -44,13 +46,14 @@ BURST_SECONDS = 0.05
 """Changes that follow one another so closely are one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edges:
     """What the plan is carried out with."""
 
     files: ConfigurationFiles
     units: ServiceUnits
     table: RedirectTable
+    guard: RedirectTable
     dnsmasq: Dnsmasq
     others: OtherStacks
     balancer: Balancer
@@ -59,17 +62,17 @@ class Edges:
 class Reconciler:
     """Carries the plan out."""
 
-    def __init__(self, state: State, edges: Edges, mode: HostedMode, own_sockets: Collection[int] = ()) -> None:
-        """*own_sockets*: inodes of sockets of this process that receive VRRP."""
+    def __init__(self, state: State, edges: Edges, mode: HostedMode) -> None:
+        """Nothing is looked at yet."""
         self._state = state
         self._edges = edges
         self._mode = mode
-        self._own_sockets = own_sockets
         self._behind: set[Service] = set()
         """Services that run with an older configuration than the one on the disk."""
         self._resumed = False
         """Whether it was looked at which ones an earlier companion has left so."""
         self._redirect = Redirect(state, edges.table)
+        self._guard = GuardTable(state, edges.guard)
         self._servers = ServerStates(state, edges.files, edges.balancer)
         self._gone: dict[Service, float] = {}
         """Services that still wait, and since when nothing is seen of what they wait for."""
@@ -94,6 +97,7 @@ class Reconciler:
         # Before haproxy is stopped: no connection is sent to one that has left.
         await self._redirect.look(leaves=self._leaves(), renewed=TEXTS[Service.REDIRECT] in changed)
         if self._mode is HostedMode.SYSTEMD:
+            await self._guard.look()
             for service in UNIT_SERVICES:
                 await self._carry_out(service)
         behind = Service.KEEPALIVED in self._behind or "files" in self._state.failures
@@ -121,9 +125,7 @@ class Reconciler:
         options = self._state.options
         ports = {Service.KEEPALIVED: (), Service.HAPROXY: (options.lb_port,)}
         try:
-            found = self._edges.others.look(
-                [UNITS[service] for service in UNIT_SERVICES], ports[Service.HAPROXY], self._own_sockets
-            )
+            found = self._edges.others.look([UNITS[service] for service in UNIT_SERVICES], ports[Service.HAPROXY])
         except Unavailable as error:
             self._state.report_failure("other stacks", str(error))
             return
@@ -158,13 +160,15 @@ class Reconciler:
 
     def _write(self) -> frozenset[PurePath]:
         """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""
-        texts: dict[PurePath, str] = {
+        texts: dict[PurePath, str] = {AUTHORITY: self._state.authority} if self._state.authority else {}
+        texts |= {
             TEXTS[service]: self._state.plan.texts[service]
             for service in (*UNIT_SERVICES, Service.REDIRECT)
             if service in self._state.plan.texts
         }
         if Service.KEEPALIVED in self._state.plan.texts:
-            texts[RELEASE] = batch(self._state.plan, self._state.here)
+            texts[RELEASE] = batch(self._state.plan)
+            texts[GUARD] = self._guard.rules() or ""
         if self._state.plan.hosts:
             texts[HOSTS] = self._state.plan.hosts
         changed: set[PurePath] = set()

@@ -1,7 +1,7 @@
 """Is the redirect of the VIP to haproxy as it should be?
 
-Its nft table is there only while this node's haproxy is healthy. Other programs remove tables: a restart of
-nftables.service removes all of them.
+Its nft table is there only while this node's haproxy answers. One that believes no server asks all of them: slow ones
+still serve. Other programs remove tables: a restart of nftables.service removes all of them.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Redirect:
         return self._there
 
     def _is_wanted(self, *, there: bool, leaves: bool) -> bool:
-        state, verdict = self._state, self._state.verdicts.get(Service.HAPROXY)
+        state, verdict = self._state, self._state.verdicts.get(Service.REDIRECT)
         if leaves or Service.HAPROXY in state.waits or not state.running.get(Service.HAPROXY):
             return False
         undecided = verdict is None or (not verdict.healthy and verdict.points == 0)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 import structlog
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.exchange import PATIENCE_INTERVALS, exchange
+from nodenet.core.hosted_services.exchange import patience, silent
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
@@ -30,7 +30,7 @@ TIMER_SECONDS = 0.01
 
 
 class SourceGuard:
-    """Keeps ``State.muted`` and ``State.unhearing``."""
+    """Keeps ``State.muted``."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class SourceGuard:
         self._held: set[IPAddress] = set()
         """VIPs that this node held at the last look."""
         self._due: dict[IPAddress, float] = {}
-        """VIPs that this node holds and no peer hears of, and when it gives each of them up."""
+        """VIPs that this node holds without its node IP, and when it gives each of them up."""
 
     async def run(self) -> None:
         """Look after each change of an address, until cancelled."""
@@ -88,23 +88,23 @@ class SourceGuard:
         vips = [duty.address for duty in state.plan.vips if duty.wanted]
         sources = {**state.here.places, **state.sources}
         present = self._addresses.present((*vips, *(place.address for place in sources.values())))
-        self._note_moves({one.address for one in present}.intersection(vips))
-        found = exchange(state.known.inputs, state.plan.vips, sources, present)
-        state.unhearing = found.unhearing
-        return found.deaf | self._overdue(found.unheard)
+        held = {one.address for one in present}.intersection(vips)
+        self._note_moves(held)
+        found = silent(state.known.inputs, state.plan.vips, sources, present)
+        return (found - held) | self._overdue(found & held)
 
     def _note_moves(self, held: set[IPAddress]) -> None:
         if held != self._held:
             self._held = held
             asyncio.get_running_loop().call_later(LOOK_SECONDS, self._moved)
 
-    def _overdue(self, unheard: Collection[IPAddress]) -> frozenset[IPAddress]:
-        """Return those that no peer has heard of for so long that one is about to take them."""
-        loop, patience = asyncio.get_running_loop(), PATIENCE_INTERVALS * self._state.options.advert_interval
+    def _overdue(self, held: Collection[IPAddress]) -> frozenset[IPAddress]:
+        """Return those that this node has held without its node IP for so long that it gives them up."""
+        loop, interval = asyncio.get_running_loop(), self._state.options.advert_interval
         now = loop.time()
-        if set(unheard) - self._due.keys():
-            loop.call_later(patience + TIMER_SECONDS, self.look)
-        self._due = {vip: self._due.get(vip, now + patience) for vip in unheard}
+        for vip in set(held) - self._due.keys():
+            loop.call_later(patience(vip, interval) + TIMER_SECONDS, self.look)
+        self._due = {vip: self._due.get(vip, now + patience(vip, interval)) for vip in held}
         return frozenset(vip for vip, due in self._due.items() if now >= due)
 
     def _log(self, vips: Collection[IPAddress], text: str) -> None:

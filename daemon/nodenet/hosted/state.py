@@ -13,7 +13,7 @@ from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Place, Service
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.hosted_services.report import Report, ServiceState
-from nodenet.core.hosted_services.stance import Position
+from nodenet.core.hosted_services.stance import Stance
 from nodenet.core.ip import Family, IPAddress
 
 
@@ -40,14 +40,14 @@ class State:
     """The places in the configuration that keepalived has read; empty until that is known."""
     muted: frozenset[IPAddress] = frozenset()
     """VIPs that this node must not advertise now (``core.hosted_services.exchange``)."""
-    unhearing: frozenset[IPAddress] = frozenset()
-    """VIPs that this node holds without hearing their peers."""
-    positions: dict[IPAddress, Position] = field(default_factory=dict)
+    stances: dict[IPAddress, Stance] = field(default_factory=dict)
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)
-    """MAC → node, of the nodes that may hold a VIP."""
+    """MAC → node, as the kernel knows its neighbours."""
     dead: frozenset[IPAddress] = frozenset()
     """The addresses at which the API does not answer, and which another one replaces for ``api-int``."""
+    authority: str = ""
+    """The CA of the API, in PEM; empty until it was read."""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
     reachable: bool | None = None
     asked: IPAddress | None = None
@@ -96,7 +96,7 @@ class State:
             self.node,
             self.options.platform,
             self._services(),
-            dict(self.positions),
+            dict(self.stances),
             dict(self.sightings),
             dict(self.peers),
             self._reachable(),

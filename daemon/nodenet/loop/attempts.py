@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from nodenet.core.boot.escape import Escapes, named
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome
+from nodenet.core.boot.outcome import Again, Outcome, Topic, Waiting, beside
 from nodenet.core.boot.request import Request
 from nodenet.core.errors import NodenetError
 from nodenet.core.stage_name import StageName
 from nodenet.loop import journal
-from nodenet.loop.reload import StageSet
+from nodenet.loop.reload import StageSet, Undo
 from nodenet.loop.watchdog import WatchdogLoop, nothing
-from nodenet.ports import Clock
+from nodenet.ports import Clock, Stage
+
+UNDONE_LATER = Again(frozenset({Topic.NETWORK_MANAGER}), 300.0)
+"""When a stage is looked at again behind which a change is not undone yet."""
 
 
 class Attempts:
@@ -33,7 +37,7 @@ class Attempts:
 
         Raises only what an administrator must correct (exit code 78), and only before *ready*: later the node works.
         """
-        attempt = stages.stages[name].attempt(facts, request)
+        attempt = behind_undo(stages.undo, stages.stages[name], facts, request)
         try:
             look = self._look if ready else nothing
             outcome = await self._watchdog_loop.beat_during(attempt, stages.attempt_seconds, look)
@@ -51,3 +55,19 @@ class Attempts:
         if escapes.number == 1:
             journal.unforeseen(known, error, name)
         return escapes.outcome(name, known, facts, now)
+
+
+async def behind_undo(undo: Undo, stage: Stage, facts: Facts, request: Request) -> Outcome:
+    """Return the outcome of *stage* once no change of the network is open: nothing begins before its undo.
+
+    A change that the stage itself has left open is undone before its outcome counts.
+    """
+    if waiting := await undo.first():
+        return replace(waiting, facts=facts)
+    outcome = await stage.attempt(facts, request)
+    if not isinstance(outcome, Waiting) and (waiting := await undo.first()):
+        return replace(waiting, facts=outcome.facts)
+    shown = beside(outcome, undo.problem)
+    if isinstance(shown, Waiting) or undo.problem is None or shown.again:
+        return shown
+    return replace(shown, again=UNDONE_LATER)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import structlog
 
 from nodenet.core.boot.escape import is_unforeseen
@@ -9,6 +11,7 @@ from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.errors import NodenetError
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import Refusal
@@ -82,13 +85,15 @@ def unforeseen(known: NodenetError, error: BaseException, name: StageName | None
     log.error(known.cause, message=known.message, exc_info=error if is_unforeseen(known) else None, **fields)
 
 
-def ready(seconds: float, failed: StageName | None) -> None:
-    """Log that kubelet may start, *seconds* after the daemon began."""
+def ready(seconds: float, node_ips: Iterable[IPAddress], failed: StageName | None) -> None:
+    """Log that kubelet may start with *node_ips*, *seconds* after the daemon began."""
+    listed = ", ".join(map(str, node_ips))
+    beside = f" with node IP {listed}" if listed else ""
     if failed:
-        text = f"Ready after {seconds:.1f} s, degraded ({failed} failed): kubelet and CRI-O may start"
-        log.warning(text, message=Message.READY_DEGRADED)
+        text = f"Ready after {seconds:.1f} s, degraded ({failed} failed): kubelet and CRI-O may start{beside}"
+        log.warning(f"{text}; see `nodenetctl status`", message=Message.READY_DEGRADED)
     else:
-        log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start", message=Message.READY)
+        log.info(f"Ready after {seconds:.1f} s: kubelet and CRI-O may start{beside}", message=Message.READY)
 
 
 def unconfirmed(reason: str, count: int, seconds: float) -> None:
@@ -127,9 +132,25 @@ def asked(what: str, stage: StageName) -> None:
     log.info(f"Asked to {what}", message=Message.ASKED, stage=stage.value)
 
 
-def node_ips_are_back() -> None:
-    """Log that the lost node IPs are back."""
-    log.info("The published node IPs are on the node again", message=Message.NODE_IP_BACK, stage="nodeip")
+BACK = {
+    Message.NODE_IP_DRIFT: (Message.NODE_IP_BACK, "The published node IPs are on the node again", "nodeip"),
+    Message.NODE_IP_NOT_IN_USE: (Message.NODE_IP_IN_USE, "kubelet and CRI-O run with what is published", "nodeip"),
+    Message.MANAGER_AWAY: (Message.MANAGER_BACK, "NetworkManager is on the bus again", None),
+}
+
+
+def is_back(lost: Message) -> None:
+    """Log that the loss which *lost* reported is over."""
+    message, text, stage = BACK[lost]
+    log.info(text, message=message, stage=stage)
+
+
+def records(what: Problem | None) -> None:
+    """Log why the disk does not take the records of nodenet, or that it does again."""
+    if what:
+        problem(None, what)
+    else:
+        log.info("The disk has taken all records")
 
 
 def uplink(what: Problem | None) -> None:

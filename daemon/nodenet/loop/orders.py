@@ -37,6 +37,12 @@ class LoopOrders:
         """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
         await self._ask(Order.RELOAD)
 
+    async def prune(self) -> None:
+        """Do the same, and remove what earlier node files have left over. Raises NodenetError."""
+        self._trials.refuse()
+        self._requests.prune = True
+        await self._requests.ask(Order.RELOAD)
+
     async def reselect(self) -> None:
         """Select the node IPs again and ignore what is published. Raises NodenetError when none is eligible."""
         await self._ask(Order.RESELECT)

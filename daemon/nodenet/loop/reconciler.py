@@ -22,12 +22,13 @@ from nodenet.core.boot.stages import Boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.core.trial.trial import TrialState
 from nodenet.core.uplink_health.watched import place_of
 from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
 from nodenet.loop.doubts import Doubts
-from nodenet.loop.drift import DriftWatch
 from nodenet.loop.edits import EDIT_SECONDS, EditWatch
+from nodenet.loop.losses import LossWatch
 from nodenet.loop.orders import LoopOrders
 from nodenet.loop.reload import InForce, Inputs
 from nodenet.loop.requests import Order, Requests, Taken
@@ -68,8 +69,8 @@ class Reconciler(LoopOrders):
         self._sources = Sources()
         self.doubts = Doubts(clock)
         self._edits = EditWatch(self._in_force, clock)
-        self._attempts = Attempts(self._watchdog_loop, clock, self._see_drift)
-        self._drift = DriftWatch(clock, watchdog.seconds)
+        self._attempts = Attempts(self._watchdog_loop, clock, self._show_again)
+        self._losses = LossWatch(clock, watchdog.seconds)
 
     @property
     def status(self) -> BootStatus:
@@ -94,11 +95,17 @@ class Reconciler(LoopOrders):
         self._show(inhibitors=inhibitors)
         self.wake(Topic.INHIBITOR)
 
-    def report_uplink(self, problem: Problem | None) -> None:
+    def report_uplink(self, problem: Problem | None, notes: tuple[str, ...] = ()) -> None:
         """Take what the watch of the uplink found into status and journal; None: nothing is known to be wrong."""
-        if problem or place_of(self._status.facts):  # without a place nothing is watched, and nothing is back
+        is_news = problem != self._status.uplink
+        if is_news and (problem or place_of(self._status.facts)):  # without a place nothing is watched, nothing is back
             journal.uplink(problem)
-        self._show(uplink=problem)
+        self._show(uplink=problem, uplink_notes=notes)
+
+    def report_records(self, problem: Problem | None) -> None:
+        """Take why the disk does not take records into status and journal; None: it does."""
+        journal.records(problem)
+        self._show(records=problem)
 
     async def run(self) -> None:
         """Run until stopped."""
@@ -158,7 +165,8 @@ class Reconciler(LoopOrders):
             self._requests.answer(Order.RELOAD, judgement.error, taken)
             return
         self._in_force.take(judgement, self._status, asked=bool(taken.callers))
-        request = Request(next(self._runs), retry_refused=True)
+        prune, self._requests.prune = self._requests.prune, False
+        request = Request(next(self._runs), retry_refused=True, prune=prune)
         boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
 
@@ -170,7 +178,7 @@ class Reconciler(LoopOrders):
         if refusal or runner is None:
             self._trials.refused(refusal)
             return
-        ok = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts), each=self._see_drift)
+        ok = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts), each=self._see_trial)
         if ok:
             self._requests.asked.setdefault(Order.RELOAD, [])
         elif ok is False:
@@ -213,20 +221,37 @@ class Reconciler(LoopOrders):
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
-            self._see_drift()
+            self._see_losses()
             seconds = min(seconds, self._watchdog_loop.until_beat())  # awake once for both
         topics = boot.topics
         self._sources.listen(topics)
         await self._watchdog_loop.sleep(topics, min(seconds, self._watches.again))
 
-    def _see_drift(self, *, sure: bool = False) -> None:
-        """Show what was lost of the publication, or that it is back; else what a watch has asked to see again."""
-        look = partial(self._in_force.stage_set.drift, self._status.facts)
-        drift = self._drift.seen(look, self._status.drift, sure=sure)
-        if drift and drift != self._status.drift:
+    def _see_losses(self, *, sure: bool = False) -> None:
+        """Show what the node has lost, or that it is back.
+
+        Never while a stage works or a trial changes the network: the node IP may be away for a moment.
+        """
+        before, look = self._status, partial(self._in_force.stage_set.losses, self._status.facts)
+        losses = self._losses.seen(look, before.losses, sure=sure)
+        if losses != before.losses:
+            self._show(losses=losses)
+        else:
+            self._show_again()
+        if self._status.drift and self._status.drift != before.drift:
             self._requests.topics.add(Topic.NODE_IP_LOST)
-        if drift != self._status.drift or math.isfinite(self._watches.again):
-            self._show(drift=drift)
+
+    def _see_trial(self) -> None:
+        """Look during a trial: a file that holds may have taken the node IP away for an hour."""
+        if self._status.trial and self._status.trial.state is TrialState.HOLDING:
+            self._see_losses()
+        else:
+            self._show_again()
+
+    def _show_again(self) -> None:
+        """Show the status again where a watch has asked for that."""
+        if math.isfinite(self._watches.again):
+            self._show()
 
     async def _run(self, name: StageName) -> None:
         """Attempt stage *name*, which is due."""
@@ -238,6 +263,8 @@ class Reconciler(LoopOrders):
         """Return the outcome of an attempt, with the watchdog beating; None when the daemon stops during it."""
         stage, stages = self._status.boot[name], self._in_force.stage_set
         facts = self._in_force.found(stage, self._status.facts)
+        if facts.file_failure != (failure := self._status.boot.file_failure):
+            facts = replace(facts, file_failure=failure)
         if facts is not self._status.facts:
             self._status = replace(self._status, facts=facts)
         reason = reason_to_skip(stage, facts, stages.network_type)
@@ -270,8 +297,8 @@ class Reconciler(LoopOrders):
         if journal.is_news(before, boot[name]):
             journal.outcome(boot[name], outcome, before.logged)
         self._show(boot=boot, facts=facts, refused=refused)
-        if name is StageName.NODEIP and self._status.ready:
-            self._see_drift(sure=True)
+        if name is StageName.NODEIP and self._status.ready and boot[name].over:
+            self._see_losses(sure=True)
 
     async def _get_ready(self) -> None:
         """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""
@@ -280,13 +307,14 @@ class Reconciler(LoopOrders):
         now = self._clock.boottime()
         if reason:
             boot = self._status.boot.put_off(StageName.NODEIP, reason, now, self.doubts.next_pause(reason))
-            self._show(boot=boot, ready=False, drift=None)
+            self._show(boot=boot, ready=False, losses=())
             return
         if self._requests.stop:
             return
         problem = self._status.boot.problem
         if not self._status.ready:
-            journal.ready(now - self._began, problem and problem[0])
+            selection = self._status.facts.selection
+            journal.ready(now - self._began, selection.node_ips if selection else (), problem and problem[0])
         self._show(ready=True, confirmed=now)
 
     def _change(self, boot: Boot, *, show: bool = True) -> None:

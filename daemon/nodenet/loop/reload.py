@@ -6,12 +6,12 @@ Settings and node file are checked together, before either takes effect.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.boot.stage_state import StageState
 from nodenet.core.boot.stages import Boot
 from nodenet.core.boot.standing import standing
@@ -19,6 +19,7 @@ from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, erro
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal
+from nodenet.core.value import frozen
 from nodenet.loop import journal
 from nodenet.loop.guard import Guard
 from nodenet.ports import Stage
@@ -41,24 +42,50 @@ async def nothing_to_confirm(_: Facts) -> str | None:
     return None
 
 
-@dataclass(frozen=True, slots=True)
+class Undo(Protocol):
+    """What undoes a change of the network that is open, and that no process works on any more."""
+
+    async def first(self) -> Waiting | None:
+        """Undo it; return what that waits for, if anything."""
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why the network from before it is not back and is waited for no longer, if so."""
+
+
+class NothingOpen:
+    """No change is open, where no stage of ours changes the network."""
+
+    problem: Problem | None = None
+
+    async def first(self) -> Waiting | None:
+        """Wait for nothing."""
+        return None
+
+
+NOTHING_OPEN = NothingOpen()
+
+
+@frozen
 class StageSet:
     """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
 
-    *drift* returns what the node has lost of its publication since, *confirm* why kubelet must not start with it.
+    *losses* returns what a node that is ready has lost since, *confirm* why kubelet must not start with what is
+    published.
     """
 
     boot: Boot
     stages: Mapping[StageName, Stage]
     network_type: str
     attempt_seconds: float
-    drift: Callable[[Facts], Problem | None]
+    losses: Callable[[Facts], tuple[Problem, ...]]
     confirm: Callable[[Facts], Coroutine[Any, Any, str | None]] = nothing_to_confirm
     trial: TrialRunner | None = None
     """What tries node files, where nodenetd applies them."""
+    undo: Undo = NOTHING_OPEN
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """*facts* name the host and its node file as they would be taken; *error* of *stage* is why it is refused."""
 
@@ -83,7 +110,7 @@ class Inputs(Protocol):
         """Return the stages of *settings*, which take effect with that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """The verdict on a reload: *facts* of what is on the disk, and why it is refused, if it is."""
 

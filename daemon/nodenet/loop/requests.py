@@ -43,6 +43,8 @@ class Requests:
     reruns: set[StageName] = field(default_factory=set)
     topics: set[Topic] = field(default_factory=set)
     stop: bool = False
+    prune: bool = False
+    """Whether a reload is to remove what earlier node files have left over."""
     trial: bool = False
     """Whether a trial of a node file was asked for (``loop.trials``)."""
     wakened: asyncio.Event = field(default_factory=asyncio.Event)

@@ -77,17 +77,18 @@ class Trials:
         await asyncio.shield(asked.answer)
 
     async def decide(self, decision: Decision, digest: str = "") -> None:
-        """End the trial and wait until it has ended. Raises UsageInvalid, and why it failed.
+        """End the trial and wait until it has ended. Raises UsageInvalid, and why the trial failed.
 
-        One that is still applying its file cannot be confirmed yet; it can be rolled back. *digest*: of the file that
-        the decision is about; "": of whichever is on trial.
+        A confirmation waits until the file is applied and its probes are over, and a rollback that comes meanwhile goes
+        first. *digest*: of the file that the decision is about; "": of whichever is on trial.
         """
         asked = self._asked
-        holds = self._trial is not None and self._trial.state is TrialState.HOLDING
-        if asked is None or not (holds or decision is Decision.ROLL_BACK):
+        if asked is None:
             raise trial.no_trial()
         if digest not in ("", asked.order.digest):
             raise trial.another(asked.order.name, asked.order.digest, digest, decision)
+        if decision is Decision.CONFIRM:
+            await asyncio.shield(asked.answer)
         await _answered(asked, decision)
         try:
             asked.over.result()

@@ -10,8 +10,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
@@ -23,18 +23,22 @@ from nodenet.core.kernel.snapshot import Link
 from nodenet.core.resolver.servers import Texts, has_own_server, servers_of_others
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
+from nodenet.core.uplink_health import legs
 from nodenet.core.uplink_health.health import (
     AGAIN_SECONDS,
     CARRIER,
+    CLAIM,
     FINE,
     Condition,
     carrier_problem,
+    claim_problem,
     has_carrier,
     until_asked,
 )
 from nodenet.core.uplink_health.name_servers import DnsServers
 from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
 from nodenet.core.uplink_health.way_out import WayOut
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 
 PROBE_SECONDS = 60.0
@@ -85,7 +89,20 @@ class NameServers(Protocol):
         """Ask no longer."""
 
 
-@dataclass(frozen=True, slots=True)
+class Rivals(Protocol):
+    """Other hosts that claim addresses of this node."""
+
+    def ask(self, addresses: Iterable[IPAddress], link: str) -> None:
+        """Ask the hosts on *link* who has *addresses*."""
+
+    def heard(self) -> Mapping[IPAddress, frozenset[str]]:
+        """Return the MACs of those that have claimed one since."""
+
+    def close(self) -> None:
+        """Listen no longer."""
+
+
+@frozen
 class UplinkEdges:
     """The edges that the watch looks through."""
 
@@ -95,16 +112,17 @@ class UplinkEdges:
     ovsdb: Ovsdb
     clock: Clock
     name_servers: NameServers
+    rivals: Rivals
 
 
 class UplinkWatch:
     """Sees every status, and reports a problem of the uplink, or that there is none any more."""
 
-    def __init__(self, edges: UplinkEdges, report: Callable[[Problem | None], None]) -> None:
-        """*report* is called with each change of the problem."""
+    def __init__(self, edges: UplinkEdges, report: Callable[[Problem | None, tuple[str, ...]], None]) -> None:
+        """*report* is called with each change of the problem, and of what is only to be noted."""
         self._edges = edges
         self._report = report
-        self._reported: Problem | None = None
+        self._reported: tuple[Problem | None, tuple[str, ...]] = (None, ())
         self._place: Place | None = None
         """Where the node IPs are; None before READY."""
         self._moved = asyncio.Event()
@@ -129,7 +147,9 @@ class UplinkWatch:
         self._names: tuple[str, ...] = ()
         self._names_due = 0.0
         """When the uplinks are looked up again (CLOCK_BOOTTIME): a reload can move a bridge to another link."""
-        self._carrier, self._way_out = FINE, WayOut()
+        self._carrier, self._way_out, self._claimed = FINE, WayOut(), FINE
+        self._claim: Problem | None = None
+        self._legs: tuple[str, ...] = ()
         self._no_carrier: Problem | None = None
         self._no_answer: Problem | None = None
 
@@ -165,7 +185,7 @@ class UplinkWatch:
 
     async def _watch(self, place: Place) -> None:
         """Watch until the node IPs are elsewhere."""
-        watching = (self._watch_carrier, self._ask_gateways, self._ask_name_servers)
+        watching = (self._watch_carrier, self._ask_gateways, self._ask_name_servers, self._ask_rivals)
         works = (*(watch(place) for watch in watching), self._moved.wait())
         tasks = [asyncio.ensure_future(work) for work in works]
         try:
@@ -176,6 +196,7 @@ class UplinkWatch:
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             self._edges.links.close()
             self._edges.name_servers.close()
+            self._edges.rivals.close()
         for error in ended:
             if isinstance(error, Exception):
                 raise error
@@ -252,6 +273,7 @@ class UplinkWatch:
             return
         self._way_out = self._way_out.seen(self._edges.clock.boottime(), place, snapshot, silent)
         self._no_answer = self._way_out.problem(place.link, self._in_words)
+        self._legs = legs.notes(place, self._names or (place.link,), snapshot)
         self._publish()
 
     async def _answers(self, gateway: Gateway) -> bool:
@@ -261,6 +283,38 @@ class UplinkWatch:
         while True:
             await self._look_at_name_servers(self._own_addresses(place))
             await asyncio.sleep(_until_asked(self._servers.condition, NAME_SERVER_SECONDS))
+
+    async def _ask_rivals(self, place: Place) -> None:
+        """Ask once a minute whether another host has a node IP; the answers are read with the next beat."""
+        while True:
+            self._edges.rivals.ask(place.node_ips, place.link)
+            is_fine = self._claimed == FINE
+            await asyncio.sleep(_until_asked(FINE, BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
+            claims = self._without_routers(self._edges.rivals.heard(), place)
+            if not self._is_changing:
+                self._claimed = self._claimed.seen(self._edges.clock.boottime(), CLAIM, lost=bool(claims))
+                if self._claimed.since is None or claims:
+                    self._claim = self._claim_of(claims, place)
+                self._publish()
+            await asyncio.sleep(_until_asked(self._claimed, PROBE_SECONDS))
+
+    def _claim_of(self, claims: Mapping[IPAddress, Collection[str]], place: Place) -> Problem | None:
+        since = self._claimed.since
+        return None if since is None else claim_problem(claims, place.link, self._in_words(since))
+
+    def _without_routers(
+        self, claims: Mapping[IPAddress, Collection[str]], place: Place
+    ) -> Mapping[IPAddress, Collection[str]]:
+        """Return *claims* without those of gateways: a router may answer for any address (proxy ARP, RFC 1027)."""
+        if not claims:
+            return claims
+        with contextlib.suppress(Unavailable):
+            routers = {each.address for each in gateways(self._edges.kernel.snapshot(), place.families)}
+            known = self._edges.neighbours.known(place.link)
+            theirs = {each.mac.hex(":") for each in known if each.mac and each.address in routers}
+            left = {address: frozenset(macs) - theirs for address, macs in claims.items()}
+            return {address: macs for address, macs in left.items() if macs}
+        return claims
 
     def _own_addresses(self, place: Place) -> Collection[IPAddress]:
         """Return all addresses of the node: a server at one of them is its own. Only the node IPs where that fails."""
@@ -290,10 +344,10 @@ class UplinkWatch:
         return time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(clock.unix() - clock.boottime() + boottime))
 
     def _publish(self) -> None:
-        problem = self._no_carrier or self._no_answer or self._no_server
-        if problem != self._reported:
-            self._reported = problem
-            self._report(problem)
+        problem = self._no_carrier or self._claim or self._no_answer or self._no_server
+        if (problem, self._legs) != self._reported:
+            self._reported = problem, self._legs
+            self._report(problem, self._legs)
 
 
 def _until_asked(condition: Condition, seconds: float) -> float:

@@ -10,19 +10,23 @@ from typing import Any, Protocol
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import PublishFailed
 from nodenet.core.hostname.sources import Source as NameSource
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
+from nodenet.core.ownership.things import NO_OTHERS, Others
 from nodenet.core.resolver.view import ManagerDns
 from nodenet.core.status.document import BootStatus
 from nodenet.core.unit_stage.unit import Unit
 from nodenet.ports.links import Kernel as Kernel
 from nodenet.ports.links import Neighbours as Neighbours
+from nodenet.ports.links import Standing as Standing
 from nodenet.ports.links import Sysctls as Sysctls
 from nodenet.ports.links import Targets as Targets
 
@@ -46,8 +50,8 @@ class Host(Protocol):
     def name(self) -> str:
         """Return the kernel's name, unchanged."""
 
-    async def pin(self, name: str) -> str | None:
-        """Make *name* last unless one does already; return why not, if so."""
+    async def take(self, name: str) -> str | None:
+        """Call the host *name* until it shuts down; return why not, if so."""
 
 
 class LeaseNames(Protocol):
@@ -85,11 +89,30 @@ class Files(Protocol):
         """Let what other programs wrote into *directory* survive a power cut. Raises PublishFailed."""
 
 
+class Store(Protocol):
+    """The records of nodenet. What has happened is true whether or not the disk takes it."""
+
+    def read(self, path: PurePosixPath) -> bytes | None:
+        """Return a record, None where there is none. Raises PublishFailed."""
+
+    def save_ahead(self, path: PurePosixPath, content: bytes) -> None:
+        """Write a record before the network is touched. Raises PublishFailed."""
+
+    def save(self, path: PurePosixPath, content: bytes | None) -> None:
+        """Let the record be *content* from now on (None: removed); the disk may take it later."""
+
+    def pay(self) -> PublishFailed | None:
+        """Write what the disk has not taken yet; return why it does not take it, if so."""
+
+
 class Manager(Protocol):
     """NetworkManager."""
 
     async def state(self) -> ManagerState:
         """Return how far it is."""
+
+    def is_away(self) -> bool:
+        """Return whether the bus has reported that it is not there. Nothing is asked."""
 
     async def owner(self) -> str:
         """Return the bus's own name of the process that runs now: another one after a restart. Raises Unavailable."""
@@ -119,17 +142,27 @@ class Transaction(Protocol):
     async def show(self) -> dict[str, Any]:
         """Return the present state. Raises NmstateFailure."""
 
-    async def difference(self, text: str) -> dict[str, Any]:
-        """Return what *text* asks for beyond the present state. Raises NmstateFailure."""
+    async def difference(self, text: str, others: Others = NO_OTHERS) -> dict[str, Any]:
+        """Return what *text* asks for beyond the present state and what *others* added. Raises NmstateFailure."""
 
     async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*. Raises NmstateFailure."""
 
-    async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
+    async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
 
-    async def apply(self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None]) -> str | None:
-        """Apply, verified but uncommitted; return the checkpoint. *made* gets it first. Raises NmstateFailure."""
+    async def apply(
+        self,
+        text: str,
+        rollback_timeout: int,
+        seconds: float,
+        made: Callable[[str], None],
+        patched: Collection[str] = (),
+    ) -> str | None:
+        """Apply, verified but uncommitted; return the checkpoint. *made* gets it first. Raises NmstateFailure.
+
+        *patched* are bridges that keep the patch ports of other programs.
+        """
 
     async def commit(self, checkpoint: str | None) -> None:
         """Make the applied state last. Raises NmstateFailure."""
@@ -166,6 +199,12 @@ class Ovsdb(Protocol):
     async def mark_bridge(self, name: str, key: str, value: str) -> None:
         """Set *key* in the external_ids of a bridge. Raises Unavailable."""
 
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        """Put *port*, of one interface, on *bridge*. Raises Unavailable."""
+
+    async def request_ofport(self, interface: str, number: int) -> None:
+        """Let *interface* have the OpenFlow port number *number*. Raises Unavailable."""
+
     async def park_ovn(self) -> bool:
         """Keep ovn-controller from an earlier boot's database; return whether it was not kept. Raises Unavailable."""
 
@@ -175,6 +214,9 @@ class Profiles(Protocol):
 
     async def inventory(self, *, profiles: bool = True) -> Inventory:
         """Return them as they are now, the devices alone unless *profiles*. Raises Unavailable."""
+
+    async def leases(self, links: Collection[str]) -> Mapping[str, LeaseMark]:
+        """Return what NetworkManager shows of the DHCPv4 leases of *links*. Raises Unavailable."""
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
         """Change properties of a profile, on disk; return whether anything differed. Raises Unavailable."""
@@ -224,6 +266,13 @@ class Systemd(Protocol):
 
     async def start_failed(self, name: str) -> str | None:
         """Forget that a service failed and start it; return why not, if so."""
+
+
+class Processes(Protocol):
+    """The processes of units."""
+
+    def environment(self, unit: str) -> Mapping[str, str] | None:
+        """Return the variables that the main process of *unit* runs with, None where none runs or just began."""
 
 
 class DnsManager(Protocol):

@@ -75,6 +75,9 @@ class Dnsmasq(Protocol):
     async def set_servers(self, servers: Sequence[Sequence[str]]) -> None:
         """Replace all upstream servers: each an address, perhaps with ``#PORT``, then domains. Raises Unavailable."""
 
+    async def further(self) -> str:
+        """Return the lines of configuration that the installed version understands beside those of every version."""
+
     async def read_hosts(self) -> None:
         """Let it read its hosts file again and forget what it has cached. Raises Unavailable."""
 
@@ -84,6 +87,9 @@ class Sockets(Protocol):
 
     def udp(self, ports: Collection[int]) -> tuple[Listening, ...]:
         """Return the UDP sockets that wait for packets on *ports*. Raises Unavailable."""
+
+    def services(self) -> frozenset[int]:
+        """Return the ids of the control groups of systemd's services, without groups below them."""
 
 
 class NodeDns(Protocol):

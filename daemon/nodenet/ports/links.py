@@ -8,6 +8,7 @@ from typing import Protocol
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.ownership.things import Thing
 from nodenet.core.probes.questions import Answer
 from nodenet.core.settings.model import ProbeTarget
 
@@ -23,6 +24,19 @@ class Kernel(Protocol):
 
     def set_up(self, link: str) -> None:
         """Set *link* up, as `ip link set LINK up` does. Raises Unavailable."""
+
+
+class Standing(Protocol):
+    """What other programs have on the links of this node (``core.ownership``)."""
+
+    def noted(self) -> tuple[Thing, ...]:
+        """Return it as it is now. Raises Unavailable."""
+
+    def take(self, things: Iterable[Thing]) -> None:
+        """Take *things* off their links. Raises Unavailable."""
+
+    def put(self, things: Iterable[Thing]) -> tuple[tuple[Thing, str], ...]:
+        """Put *things* on their links; return those that the kernel refused, and why. Raises Unavailable."""
 
 
 class Sysctls(Protocol):

@@ -21,6 +21,13 @@ class Pods(Protocol):
         """Return a pod. Raises NotFound."""
 
 
+class Definitions(Protocol):
+    """The NetworkAttachmentDefinitions (k8s.cni.cncf.io/v1)."""
+
+    async def definition(self, namespace: str, name: str) -> Document:
+        """Return a NetworkAttachmentDefinition. Raises NotFound."""
+
+
 class Claims(Protocol):
     """The IPAMClaims (k8s.cni.cncf.io/v1alpha1)."""
 
@@ -69,7 +76,7 @@ class Events(Protocol):
         """Create an Event in the namespace of its object."""
 
 
-class IpamApi(Pods, Claims, Leases, Events, Protocol):
+class IpamApi(Pods, Definitions, Claims, Leases, Events, Protocol):
     """The cluster, with the credentials of the service as they are at each call."""
 
     async def close(self) -> None:

@@ -21,14 +21,21 @@ class UnitProcesses(Protocol):
         """Return those of *processes* that have ended: when one has, at the latest after *seconds*."""
 
 
+class LivingProcesses(Protocol):
+    """The processes of a unit that never rest for long."""
+
+    def now(self) -> Mapping[int, str]:
+        """Return the processes and their names."""
+
+    def switches(self) -> int:
+        """Return how often the processes have begun to run: a number that stays means that none of them does."""
+
+
 class Addresses(Protocol):
     """The addresses on this node's links."""
 
     def present(self, wanted: Collection[IPAddress]) -> tuple[Address, ...]:
         """Return those among *wanted* that are on a link. Raises Unavailable."""
-
-    def remove(self, address: Address) -> bool:
-        """Take one off its link; return whether it was there. Raises Unavailable."""
 
 
 class AddressEvents(Protocol):
@@ -47,8 +54,8 @@ class Wire(Protocol):
     async def claims(self, addresses: Iterable[IPAddress], link: str) -> Mapping[IPAddress, frozenset[str]]:
         """Return the MACs of other hosts that answer for each address. Raises Unavailable."""
 
-    def mac_of(self, link: str) -> str:
-        """Return the MAC of a link of this node. Raises Unavailable."""
+    def neighbours(self, link: str) -> Collection[tuple[IPAddress, str]]:
+        """Return the neighbours on *link* that the kernel knows, each with its MAC. Raises Unavailable."""
 
 
 class CacheFiles(Protocol):
@@ -100,14 +107,16 @@ class Checks(Protocol):
 class NameLookup(Protocol):
     """DNS servers on addresses of this node."""
 
-    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+    async def addresses(
+        self, server: IPAddress, name: str, family: Family, port: int | None = None
+    ) -> frozenset[IPAddress]:
         """Return the addresses of *name* that *server* answers, none where it does not answer in time."""
 
 
 class OtherStacks(Protocol):
     """What other stacks have on this node."""
 
-    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:
+    def look(self, units: Collection[str], ports: Collection[int]) -> Others:
         """Return what is there of others than *units*. Raises Unavailable."""
 
 

@@ -26,6 +26,7 @@ class FakeApi:
         self.pods: dict[tuple[str, str], dict[str, Any]] = {}
         self.claims: dict[tuple[str, str], dict[str, Any]] = {}
         self.leases: dict[str, dict[str, Any]] = {}
+        self.definitions: dict[tuple[str, str], dict[str, Any]] = {}
         self.events: list[dict[str, Any]] = []
         self.requests: list[str] = []
         self.problem: NodenetError | None = None
@@ -41,12 +42,12 @@ class FakeApi:
         self._number += 1
         return str(self._number)
 
-    def put_pod(self, name: str, claim: str | None = None, controller: str = "", **more: Any) -> dict[str, Any]:
+    def put_pod(self, name: str, claim: str | None = None, machine: str = "", **more: Any) -> dict[str, Any]:
         element = {"name": "blue", "interface": "net1"} | ({"ipam-claim-reference": claim} if claim else {}) | more
         metadata = {"namespace": "vms", "name": name, "uid": f"pod-{self.number()}"}
-        owners = [{"controller": True, "uid": controller}] if controller else []
+        labels = {"vm.kubevirt.io/name": machine} if machine else {}
         annotations = {NETWORKS: json.dumps([element])}
-        self.pods["vms", name] = {"metadata": {**metadata, "annotations": annotations, "ownerReferences": owners}}
+        self.pods["vms", name] = {"metadata": {**metadata, "annotations": annotations, "labels": labels}}
         return self.pods["vms", name]
 
     def put_claim(self, name: str, network: str = "blue", status: Any = None) -> dict[str, Any]:
@@ -67,6 +68,15 @@ class FakeApi:
         self._changed.set()
         self._changed = asyncio.Event()
 
+    def backup(self) -> tuple[Any, ...]:
+        """Return the state of the database."""
+        return copy.deepcopy((self.pods, self.claims, self.leases, self._number))
+
+    def restore(self, backup: tuple[Any, ...]) -> None:
+        """Let the database be as it was at *backup*; while it is restored the API does not answer."""
+        self.pods, self.claims, self.leases, self._number = copy.deepcopy(backup)
+        self._history.clear()
+
     async def _ask(self, what: str) -> None:
         self.requests.append(what)
         await asyncio.sleep(self.delay)
@@ -76,6 +86,10 @@ class FakeApi:
     async def pod(self, namespace: str, name: str) -> Mapping[str, Any]:
         await self._ask("get pod")
         return self._found(self.pods, (namespace, name))
+
+    async def definition(self, namespace: str, name: str) -> Mapping[str, Any]:
+        await self._ask("get definition")
+        return self._found(self.definitions, (namespace, name))
 
     async def claim(self, namespace: str, name: str) -> Mapping[str, Any]:
         await self._ask("get claim")
@@ -227,14 +241,12 @@ class Rig:
         node: str = "node-a",
         store: FakeStore | None = None,
         boot: str = "b" * 32,
-        *,
-        slices: bool = True,
     ) -> None:
         self.api = api
         self.store = store or FakeStore()
         self.gone: set[str] = set()
         self.clock = SteppedClock()
-        self.service = Service(Identity(node, boot, slices=slices), api, self.store, self.clock, self.gone.__contains__)
+        self.service = Service(Identity(node, boot), api, self.store, self.clock, self.gone.__contains__)
         self.background = Background()
 
     async def __aenter__(self) -> Self:

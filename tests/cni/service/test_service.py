@@ -143,7 +143,7 @@ async def test_del_succeeds_whatever_happens() -> None:
         await until(lambda: not api.leases, 300)
 
 
-async def test_while_the_api_is_away_known_pods_start_and_new_ones_wait() -> None:
+async def test_while_the_api_is_away_pods_wait() -> None:
     api = FakeApi()
     async with Rig(api) as rig:
         api.put_claim("vm")
@@ -153,7 +153,6 @@ async def test_while_the_api_is_away_known_pods_start_and_new_ones_wait() -> Non
         api.tell("MODIFIED", api.claims["vms", "vm"])
         await until(lambda: rig.service.follower.problem)
         await rig.ask("DEL", "c1")
-        assert await rig.add("c2", pod) == before
         late = await rig.ask("ADD", "c3", api.put_pod("late"))
         assert (late["code"], late["msg"]) == (11, "The API does not answer")
         status = await rig.ask("STATUS")
@@ -161,19 +160,7 @@ async def test_while_the_api_is_away_known_pods_start_and_new_ones_wait() -> Non
         api.problem = None
         await until(lambda: rig.service.follower.problem is None, 60)
         assert await rig.ask("STATUS") == {}
-        await until(lambda: api.claims["vms", "vm"]["status"].get("ownerPod") == {"name": "vm-1"}, 60)
-
-
-async def test_a_restart_with_the_store_serves_from_disk_while_the_api_is_away() -> None:
-    api = FakeApi()
-    async with Rig(api) as rig:
-        api.put_claim("vm")
-        pod = api.put_pod("vm-1", "vm")
-        before = await rig.add("c1", pod)
-        await until(lambda: '"reported"' in str(rig.store.rows))
-    api.problem = away()
-    async with Rig(api, store=rig.store, boot="c" * 32) as again:
-        assert await again.add("c2", pod) == before
+        assert await rig.add("c2", pod) == before
 
 
 async def test_a_claim_that_comes_after_its_pod_is_waited_for() -> None:
@@ -421,8 +408,8 @@ async def test_idle_it_asks_for_nothing_but_the_watch() -> None:
         await asyncio.sleep(REAP_SECONDS - 30)
         assert api.requests == []
         del api.pods["vms", "short"]
-        await asyncio.sleep(REAP_SECONDS)  # the Leases are listed once after addresses were given, a pod is forgotten
+        await asyncio.sleep(REAP_SECONDS)  # a pod is forgotten
         assert sorted(set(api.requests)) == ["get pod", "list leases"]
         api.requests.clear()
-        await asyncio.sleep(3600)
-        assert api.requests == []
+        await asyncio.sleep(6 * REAP_SECONDS)
+        assert api.requests == ["list leases"] * 6  # lost ones are made again

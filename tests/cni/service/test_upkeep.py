@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from ipaddress import ip_interface
 from typing import Any
 
 import pytest
 
-from cni.service.rig import FakeApi, Rig, until
+from cni.service.rig import FakeApi, Rig, away, until
+from nodenet.cni.follower import BREAK_SECONDS, LONGEST_SECONDS, QUIET, QUIET_SECONDS, UNREAD
 from nodenet.cni.service import EVENT_SECONDS
 from nodenet.cni.upkeep import REAP_SECONDS, YOUNG_SECONDS
+from nodenet.core.persistent_ips.api import Forbidden
+from nodenet.core.persistent_ips.lease import NODE_LABEL, PREFIX
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS
 
 YEAR = 365 * 86400.0
@@ -53,6 +57,108 @@ async def test_a_del_that_the_stopped_service_missed_is_done_a_minute_after_its_
         again.gone.add("/run/netns/c1")
         await until(lambda: len(api.leases) == 1, YOUNG_SECONDS + 1)
         assert [str(one) for row in again.service.book.attachments() for one in row.addresses] == kept
+
+
+async def test_after_a_restored_backup_no_address_of_a_running_pod_is_given_again() -> None:
+    """A claim and its pod, and a pod without one, are younger than the backup of the API's database."""
+    api = FakeApi()
+    small = {"subnets": "192.0.2.0/29"}
+    async with Rig(api) as here, Rig(api, "node-b") as other:
+        old = await here.add("c0", api.put_pod("old"), **small)
+        backup = api.backup()
+        api.put_claim("vm")
+        running = [*old, *await other.add("c1", api.put_pod("vm-1", "vm", "vm"), **small)]
+        running += await other.add("c2", api.put_pod("web"), **small)
+        await until(lambda: len(here.service.book.claims) == len(other.service.book.claims) == 1)
+        api.problem = away()
+        api.tell("MODIFIED", api.claims["vms", "vm"])
+        await until(lambda: here.service.follower.problem and other.service.follower.problem)
+        await asyncio.sleep(5)
+        api.restore(backup)
+        api.problem = Forbidden("the server could not find the requested resource")  # it is starting
+        await asyncio.sleep(LONGEST_SECONDS)
+        api.problem = None
+        pods = [api.put_pod(f"new-{number}") for number in range(4)]
+        held = await here.ask("ADD", "n0", pods[0], **small)
+        assert (held["code"], held["msg"]) == (11, UNREAD)
+        await until(lambda: here.service.follower.problem is None)
+        held = await here.ask("ADD", "n0", pods[0], **small)
+        assert (held["code"], held["msg"]) == (11, QUIET)
+        await until(lambda: len(api.leases) == 3, 30)
+        await asyncio.sleep(QUIET_SECONDS)
+        new = [await here.add(f"n{number}", pod, **small) for number, pod in enumerate(pods[:3])]
+        assert len({*running, *(one for part in new for one in part)}) == 6
+        full = await here.ask("ADD", "n3", pods[3], **small)
+        assert full["msg"] == "Network blue has no free address in 192.0.2.0/29"
+
+
+async def test_a_watch_that_breaks_alone_holds_nothing_up() -> None:
+    """A balancer ends connections that are idle. Also when it happened before."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        for number in range(5):
+            await until(lambda: rig.service.book.claims.complete and not rig.service.follower.problem)
+            await asyncio.sleep(60)
+            api.problem = away()
+            api.tell("ADDED", api.put_claim(f"vm-{number}"))
+            await until(lambda: rig.service.follower.problem)
+            api.problem = None
+            await asyncio.sleep(BREAK_SECONDS)
+            assert await rig.add(f"c{number}", api.put_pod(f"web-{number}"))
+
+
+async def test_an_api_that_lets_the_first_request_wait_was_away_so_long() -> None:
+    """It listens before its database answers: no request fails, and the outage is as long as one of them."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await until(lambda: rig.service.book.claims.complete)
+        api.problem = away()
+        api.tell("ADDED", api.put_claim("vm"))
+        await until(lambda: rig.service.follower.problem)
+        api.delay, api.problem = 2 * BREAK_SECONDS, None
+        await until(lambda: not rig.service.follower.problem)
+        api.delay = 0.0
+        assert (await rig.ask("ADD", "c1", api.put_pod("web")))["msg"] == QUIET
+
+
+async def test_leases_that_a_person_deleted_are_made_again_without_a_new_pod() -> None:
+    api = FakeApi()
+    async with Rig(api) as rig:
+        api.put_claim("vm")
+        await rig.add("c1", api.put_pod("vm-1", "vm", "vm"))
+        await rig.add("c2", api.put_pod("web"))
+        await asyncio.sleep(2 * REAP_SECONDS)
+        before = set(api.leases)
+        api.leases.clear()
+        await until(lambda: set(api.leases) == before, REAP_SECONDS + 1)
+
+
+async def test_a_start_gives_no_address_that_a_sandbox_has_whatever_the_api_says() -> None:
+    api = FakeApi()
+    small = {"subnets": "192.0.2.0/30"}
+    async with Rig(api) as rig:
+        running = await rig.add("c1", api.put_pod("web"), **small)
+    api.leases.clear()
+    async with Rig(api, store=rig.store) as again:
+        new = await again.add("c2", api.put_pod("new"), **small)
+        assert new != running
+        await until(lambda: len(api.leases) == 2)
+
+
+async def test_an_address_whose_lease_another_owner_has_stays_taken_while_its_sandbox_runs() -> None:
+    """Without the record, this node would give it a third time when the other owner has ended."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        (address,) = await rig.add("c1", api.put_pod("web"))
+        (lease,) = api.leases.values()
+        lease["metadata"]["uid"] = "another"
+        lease["metadata"]["annotations"] |= {f"{PREFIX}owner-uid": "another/net1", f"{PREFIX}node": "node-b"}
+        lease["metadata"]["labels"][NODE_LABEL] = "node-b"
+        await asyncio.sleep(REAP_SECONDS + 1)
+        assert rig.service.book.taken("blue", ip_interface(address).ip)
+        await rig.ask("DEL", "c1")
+        await until(lambda: not rig.service.book.taken("blue", ip_interface(address).ip))
+        assert len(api.leases) == 1
 
 
 @pytest.mark.parametrize("step", [YEAR, -YEAR])

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.missing_links import missing, missing_bases, reason
+from nodenet.core.apply.missing_links import MOST, host_has, missing, missing_bases, reason
+from nodenet.core.kernel.snapshot import Link
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.links import Links
 
@@ -44,6 +45,23 @@ def test_the_link_below_a_vlan_is_missed_before_the_apply() -> None:
     assert missing_bases(Links(bases=frozenset({"eth0", "eth9"})), {"eth0", "lo"}) == {"eth9"}
 
 
-def test_the_reason_names_link_and_file() -> None:
-    assert reason("worker-0.yml", {"eth9"}) == "the link eth9 of worker-0.yml, which udev may still bring"
-    assert reason("cluster.yml", {"b", "a"}) == "the links a, b of cluster.yml, which udev may still bring"
+def test_the_reason_names_link_file_and_the_links_that_there_are() -> None:
+    there = "this host has eth0"
+    assert reason("a.yml", {"eth9"}, there) == f"the link eth9 of a.yml, which udev may still bring; {there}"
+    assert reason("a.yml", {"b", "a"}, there).startswith("the links a, b of a.yml")
+
+
+def test_the_links_that_there_are_have_their_mac_speed_and_carrier() -> None:
+    links = [
+        Link(1, "lo", loopback=True),
+        Link(2, "eth0", mac="52:54:00:00:00:01", permanent_mac="52:54:00:00:00:0a"),
+        Link(3, "eth1", mac="52:54:00:00:00:02", carrier=False),
+        Link(4, "eth2"),
+        Link(5, "bond0", kind="bond"),
+    ]
+    assert host_has(links, {"eth0": 25000, "eth1": 100, "eth2": -1}) == (
+        "this host has eth0 (52:54:00:00:00:0a, 25 Gbit/s, carrier), "
+        "eth1 (52:54:00:00:00:02, 100 Mbit/s, no carrier), eth2 (carrier)"
+    )
+    assert host_has(links[:1], {}) == "this host has no NIC"
+    assert host_has([Link(number, f"eth{number}") for number in range(MOST + 3)], {}).endswith(" and 3 more")

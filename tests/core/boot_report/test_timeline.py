@@ -118,7 +118,8 @@ class Journal:
         self.entries.append({"__MONOTONIC_TIMESTAMP": str(int(at * 1e6)), **entry})
 
     def daemon(self, at: float, message: Message, text: str = "", **fields: str) -> None:
-        self.add(at, SYSLOG_IDENTIFIER="nodenetd", MESSAGE_ID=message.value, MESSAGE=text, **fields)
+        known = {"SYSLOG_IDENTIFIER": "nodenetd", "_SYSTEMD_UNIT": "nodenetd.service"}
+        self.add(at, **known, MESSAGE_ID=message.value, MESSAGE=text, **fields)
 
     def stage(self, at: float, status: str, started: float, waited: float = 0, **fields: str) -> None:
         times = {"STAGE_STARTED": f"{started:.6f}", "STAGE_WAITED": f"{waited:.6f}", "STAGE_ENDED": f"{at:.6f}"}
@@ -138,7 +139,9 @@ def spans_of(what: Report, actor: str) -> Iterator[tuple[str, float, float | Non
 def test_a_machine_counts_from_its_kernel() -> None:
     """Systemd logs at the end how long kernel and initrd took."""
     made = Journal()
-    made.add(9.0, MESSAGE_ID=FINISHED[0], KERNEL_USEC="2000000", INITRD_USEC="1000000", USERSPACE_USEC="6000000")
+    made.add(
+        9.0, _PID="1", MESSAGE_ID=FINISHED[0], KERNEL_USEC="2000000", INITRD_USEC="1000000", USERSPACE_USEC="6000000"
+    )
     what = made.report()
     assert list(spans_of(what, "kernel")) == [("work", 0.0, 2.0)]
     assert list(spans_of(what, "initrd")) == [("work", 2.0, 3.0)]
@@ -168,7 +171,7 @@ def test_own_clocks_are_believed_before_journald_which_may_be_late() -> None:
     """NetworkManager and nodenetd log the time; a busy journald adds its own a moment later."""
     made = Journal()
     made.stage(1.9, "waiting", started=1.0, WAIT="NetworkManager", STAGE_WAITING_SINCE="1.500000")
-    manager = {"SYSLOG_IDENTIFIER": "NetworkManager", "MESSAGE": "manager: startup complete"}
+    manager = {"_SYSTEMD_UNIT": "NetworkManager.service", "MESSAGE": "manager: startup complete"}
     made.add(4.5, TIMESTAMP_BOOTTIME="4.000000", **manager)
     made.stage(5.0, "done", started=1.0, waited=2.5, STAGE_RESUMED="4.010000")
     assert [span.end for span in made.report().spans if span.actor == "NetworkManager"] == [4.0]
@@ -219,3 +222,25 @@ def test_the_picture_is_well_formed_and_names_each_wait() -> None:
 
 def test_an_empty_journal_is_a_report_of_nothing() -> None:
     assert lines(report([]))[0].endswith("not ready at the end of the journal")
+
+
+def test_what_another_user_writes_into_the_journal_is_no_part_of_a_boot() -> None:
+    """Only fields that journald adds itself say who has written (S9)."""
+    made = Journal()
+    made.unit(1.0, UNIT_STARTING, "nodenetd.service")
+    before = made.report()
+    forged = {"SYSLOG_IDENTIFIER": "nodenetd", "_SYSTEMD_UNIT": "user@1000.service", "_PID": "4711"}
+    made.add(2.0, **forged, MESSAGE_ID=Message.READY.value, MESSAGE="Ready")
+    made.add(3.0, **forged, MESSAGE_ID=UNIT_STARTED, UNIT="kubelet.service")
+    made.add(4.0, SYSLOG_IDENTIFIER="NetworkManager", MESSAGE="manager: startup complete")
+    made.add(5.0, MESSAGE_ID=FINISHED[0], USERSPACE_USEC="4000000")
+    after = made.report()
+    assert (after.ready, after.spans, after.marks) == (None, before.spans, ())
+
+
+def test_a_service_that_systemd_only_calls_started_is_shown() -> None:
+    """Kubeadm's kubelet.service has Type=simple: systemd logs no start (A12)."""
+    made = Journal()
+    made.unit(7.0, UNIT_STARTED, "kubelet.service")
+    made.unit(9.0, UNIT_STARTED, "kubelet.service")
+    assert list(spans_of(made.report(), "kubelet")) == [("work", 7.0, 7.0)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from ipaddress import ip_address
-from operator import itemgetter
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,11 +15,10 @@ import libnmstate
 from br_ex_cases import CASES, directories, documents, expected_of, facts_of, shuffled, told
 from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.condition import Owner, condition_of
-from nodenet.core.br_ex.plan import compared, plan, unplanned
+from nodenet.core.br_ex.plan import plan, unplanned
 from nodenet.core.br_ex.removal import removal
 from nodenet.core.errors import UplinkRefused
-from nodenet.core.nmstate import state
-from nodenet.core.node_file.content import remaining
+from nodenet.core.ownership.difference import remaining
 from nodenet.core.settings.model import Datapath
 
 PLANNED = [path for path in directories() if "refused" not in expected_of(path)]
@@ -116,21 +114,6 @@ def test_a_node_ip_that_came_after_the_facts_is_known(link: str | None, late: bo
     assert unplanned(made, facts, places) is None
     facts = replace(facts, node_ips=(*facts.node_ips, address))
     assert unplanned(made, facts, places) == (address if late else None)
-
-
-def test_ports_of_others_are_no_difference() -> None:
-    """They are looked for as they are, VLAN and all, and never applied: libnmstate would make profiles for them."""
-    facts = facts_of(CASES / "standing-ours-with-ports-of-others")
-    made = plan(facts)
-    (looked_for,), (applied,) = (
-        [item["bridge"]["port"] for item in document["interfaces"] if item["type"] == "ovs-bridge"]
-        for document in (compared(made, facts), made.document)
-    )
-    there = state.ovs_bridge(facts.state, "br-ex")
-    assert there is not None
-    by_name = itemgetter("name")
-    assert sorted(looked_for, key=by_name) == sorted(there["bridge"]["port"], key=by_name)
-    assert applied == [{"name": "eth0"}, {"name": "br-ex"}]
 
 
 def test_what_is_ours_is_known_by_its_mark_alone() -> None:

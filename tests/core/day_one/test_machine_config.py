@@ -74,3 +74,4 @@ def test_names_are_those_of_kubernetes(text: str, good: bool) -> None:  # noqa: 
 def test_node_files_are_extracted_by_name_and_others_by_path() -> None:
     assert place_of(DIRECTORY / "a.yml", DIRECTORY) == PurePosixPath("a.yml")
     assert place_of(PurePosixPath("/etc/nodenet/x.toml"), DIRECTORY) == PurePosixPath("etc/nodenet/x.toml")
+    assert place_of(PurePosixPath("//etc/passwd"), DIRECTORY) == PurePosixPath("etc/passwd")

@@ -9,6 +9,7 @@ import pytest
 from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_cluster.node_report import NodeReport, Stack
+from nodenet.core.hosted_services.holders import REMEDY
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Options, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
@@ -142,9 +143,7 @@ def test_two_holders_are_degraded_when_a_node_sees_them_on_the_wire() -> None:
     assert states(lagging)["Degraded"][0] == "False", "the report of before, after a takeover"
     split = with_members(member("m0", vips=(API,), split=(API,)), member("m1", vips=(API,)))
     assert states(split)["Degraded"] == ("True", "TwoHolders")
-    assert message(split, "Degraded") == (
-        "The api VIP 192.0.2.2 has more than one holder: look for filtered VRRP (protocol 112)"
-    )
+    assert message(split, "Degraded") == (f"The api VIP 192.0.2.2 has more than one holder: {REMEDY}")
     claimed = with_members(member("m0", vips=(API,)), member("w2", Role.WORKER, split=(API,)))
     assert states(claimed)["Degraded"][0] == "False", "a worker has no say about the API VIP"
 
@@ -176,8 +175,10 @@ def test_switched_off_and_external_ask_for_no_holder() -> None:
     assert states(with_members(member("m0"), **late))["Degraded"] == ("True", "NoHolder")
     off = with_members(member("m0", vips=(API,)), spec=Spec(ingress_ha=False), now=1000.0)
     assert lonely({INGRESS: 0.0}, off) == {}
-    external = with_members(member("m0"), spec=Spec(api_int_addresses=(LB,)), **late)
-    assert states(external)["Degraded"][0] == "False"
+    external = with_members(member("m0", vips=(INGRESS,)), spec=Spec(api_int_addresses=(LB,)), now=1000.0)
+    assert states(replace(external, lonely={API: 0.0}))["Degraded"][0] == "False"
+    ingress = with_members(member("m0"), spec=Spec(api_int_addresses=(LB,)), **late)
+    assert states(ingress)["Degraded"] == ("True", "NoHolder"), "the ingress VIP is still the nodes'"
     managed = replace(OPTIONS, user_managed_lb=True)
     assert states(with_members(member("m0"), options=managed, **late))["Degraded"][0] == "False"
 

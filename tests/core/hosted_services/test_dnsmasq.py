@@ -30,7 +30,11 @@ OPTIONS = Options("baremetal", "ostest.example.com", (ip_address("192.0.2.2"),))
 )
 def test_a_node_with_a_reserved_name_is_left_out(name: str) -> None:
     inputs = Inputs(OPTIONS, Here("master-0"), nodes=(ClusterNode(name, (ip_address("192.0.2.66"),), Role.WORKER),))
-    assert hosts(inputs, api_int(inputs)) == "192.0.2.2 api-int.ostest.example.com\n192.0.2.2 api.ostest.example.com\n"
+    assert hosts(inputs, api_int(inputs)) == (
+        "192.0.2.2 api-int.ostest.example.com\n"
+        "192.0.2.2 api.ostest.example.com\n"
+        "127.0.0.1 nodenet-loop.ostest.example.com\n"
+    )
 
 
 def test_the_order_of_the_node_ips_changes_nothing() -> None:

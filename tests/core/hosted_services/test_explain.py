@@ -12,7 +12,7 @@ from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.report import WITHOUT_SOURCE, Report, ServiceState, document
-from nodenet.core.hosted_services.stance import Position, Stance
+from nodenet.core.hosted_services.stance import Stance
 
 VIPS = (ip_address("192.0.2.2"), ip_address("192.0.2.3"))
 
@@ -78,7 +78,7 @@ def test_services() -> None:
 
 @pytest.mark.parametrize("stance", Stance)
 def test_every_stance_is_explained(stance: Stance) -> None:
-    found = explain("vip", document(replace(GOOD, positions=dict.fromkeys(VIPS, Position(stance)))))
+    found = explain("vip", document(replace(GOOD, stances=dict.fromkeys(VIPS, stance))))
     assert found is not None
     assert len(found) == 6
 

@@ -47,13 +47,13 @@ def text_for(directory: Path, port: int) -> str:
     assert made
     changes = {
         f"maxconn {MOST_CONNECTIONS + MOST_CHECKS}": f"maxconn {FEW + MOST_CHECKS}",
-        f"maxconn {MOST_CONNECTIONS}": f"maxconn {FEW}",
+        f"maxconn {MOST_CONNECTIONS}\n": f"maxconn {FEW}\n",
         SOCKET: str(directory / "admin.sock"),
         READY_SOCKET: str(directory / "ready.sock"),
         STATE_SOCKET: str(directory / "state.sock"),
         ":9445": f":{port}",
         "monitor fail if { nbsrv(api) lt 1 }": "monitor fail if { always_false }",
-        "/etc/kubernetes/ca.crt": str(directory / "ca.crt"),
+        CASE.options.ca_file: str(directory / "ca.crt"),
     }
     for before, after in changes.items():
         assert before in made

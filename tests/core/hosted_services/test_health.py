@@ -11,6 +11,7 @@ from nodenet.core.hosted_services.health import (
     Target,
     Verdict,
     after,
+    ingress,
     readyz,
 )
 from nodenet.core.hosted_services.model import Options
@@ -60,3 +61,10 @@ def test_the_check_of_the_api_asks_for_a_certificate_of_api_int() -> None:
     assert readyz(options, "192.0.2.9", mark=3) == Target(
         "192.0.2.9", 7443, "/readyz", "/ca", "api-int.c1.example.com", mark=3
     )
+
+
+def test_the_ingress_controller_is_asked_where_the_settings_say() -> None:
+    """With another controller than OpenShift's router all weights were 0, and a node without one could have the VIP."""
+    found = ingress(Options(ingress_health="http://127.0.0.1:10254/healthz"))
+    assert (found.host, found.port, found.path) == ("127.0.0.1", 10254, "/healthz")
+    assert ingress(Options()).port == 1936

@@ -97,8 +97,8 @@ def texts(cluster: Cluster) -> dict[str, str]:
     assert all(line.isprintable() for line in found.problems)
     made = plan(found.inputs)
     assert all(line.isprintable() for line in made.problems)
-    lines = batch(made, given.here).splitlines()
-    assert all(re.fullmatch(r"address delete [0-9a-f.:]+/\d+ dev br-ex", line) for line in lines), lines
+    lines = batch(made).splitlines()
+    assert all(re.fullmatch(r"address flush to [0-9a-f.:]+/\d+", line) for line in lines), lines
     return dict(files_of(made))
 
 

@@ -1,17 +1,17 @@
 """keepalived's configuration beyond the golden cases: the router ids of the stack that is replaced."""
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hosted_services_cases import directories, read_inputs
+from hosted_services_cases import CASES, directories, read_inputs
 from nodenet.core.hosted_services.duties import vip_duties
-from nodenet.core.hosted_services.keepalived import configuration, receives, router_ids
-from nodenet.core.hosted_services.model import Options, Purpose
-from nodenet.core.hosted_services.packets import Advert
-from nodenet.core.ip import Family
+from nodenet.core.hosted_services.keepalived import configuration, router_ids
+from nodenet.core.hosted_services.model import Purpose
 
 
 def test_the_router_ids_are_those_of_the_replaced_stack() -> None:
@@ -26,26 +26,28 @@ def test_the_ids_of_a_cluster_are_valid_and_differ(cluster: str) -> None:
     assert all(1 <= number <= 239 for number in found.values())
 
 
-@pytest.mark.parametrize(
-    ("own", "family", "version", "interval", "taken"),
-    [
-        (1.0, Family.IPV4, 2, 1.0, True),
-        (1.0, Family.IPV4, 2, 2.0, False),
-        (1.0, Family.IPV4, 3, 1.0, False),
-        (0.1, Family.IPV4, 3, 0.5, True),
-        (0.1, Family.IPV4, 2, 1.0, False),
-        (1.0, Family.IPV6, 3, 0.1, True),
-    ],
-)
-def test_nodes_with_another_version_or_interval_are_not_heard(
-    own: float,
-    family: Family,
-    version: int,
-    interval: float,
-    taken: bool,  # noqa: FBT001
-) -> None:
-    """As keepalived does: it logs "wrong version" and "advertisement interval mismatch"."""
-    assert receives(Options(advert_interval=own), Advert(14, 65, version, interval), family) is taken
+@pytest.mark.parametrize("directory", directories(), ids=lambda path: path.name)
+def test_a_vip_has_no_subnet_whatever_the_node_ip_has(directory: Path) -> None:
+    """With the length of the subnet it became the node's primary address, and the source of every connection."""
+    inputs = read_inputs(directory)
+    text = configuration(inputs, vip_duties(inputs)) or ""
+    lengths = {line.split()[0].partition("/")[2] for line in re.findall(r"virtual_ipaddress {\n(.*)\n", text)}
+    assert lengths <= {"32", "128"}
+
+
+def test_on_openstack_the_vips_of_one_purpose_are_on_one_node() -> None:
+    """Neutron lets a port answer for both or for none."""
+    inputs = read_inputs(CASES / "dual-stack-control-plane")
+    stack = replace(inputs, options=replace(inputs.options, platform="openstack"))
+    text = configuration(stack, vip_duties(stack)) or ""
+    assert (
+        "vrrp_sync_group ostest_API {\n    group {\n        ostest_API_ipv4\n        ostest_API_ipv6\n    }\n" in text
+    )
+    assert text.count("sync_group_tracking_weight") == 2, "without it, the weights of a member do not count"
+    assert "vrrp_sync_group" not in (configuration(inputs, vip_duties(inputs)) or "")
+    single = read_inputs(CASES / "control-plane")
+    alone = replace(single, options=replace(single.options, platform="openstack"))
+    assert "vrrp_sync_group" not in (configuration(alone, vip_duties(alone)) or "")
 
 
 @pytest.mark.parametrize("directory", directories(), ids=lambda path: path.name)

@@ -2,12 +2,11 @@
 
 from ipaddress import IPv4Address, IPv6Address
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.hosted_services import packets
-from nodenet.core.hosted_services.packets import Advert, Claim
+from nodenet.core.hosted_services.packets import Claim
 
 MAC = bytes.fromhex("020000000001")
 VIP4, VIP6 = IPv4Address("192.0.2.2"), IPv6Address("2001:db8::1234:5678")
@@ -42,28 +41,8 @@ def test_a_neighbour_advertisement_is_a_claim_where_it_names_a_mac() -> None:
         assert packets.neighbour_claim(wrong) is None
 
 
-@pytest.mark.parametrize(
-    ("head", "interval", "meant"),
-    [("21", "0102", Advert(14, 40, 2, 2.0)), ("31", "f00a", Advert(14, 40, 3, 0.1))],
-)
-def test_a_vrrp_advertisement_has_router_id_priority_and_interval(head: str, interval: str, meant: Advert) -> None:
-    body = bytes.fromhex(f"{head}0e2801{interval}f3d3c0000202")
-    assert packets.advert(body) == meant
-    header = bytes.fromhex("4500000000000000ff70") + bytes(10)
-    assert packets.advert(packets.after_ipv4_header(header + body)) == meant
-    passed_on = bytes.fromhex("4500000000000000fe70") + bytes(10)
-    assert packets.advert(packets.after_ipv4_header(passed_on + body)) is None
-
-
-def test_what_is_no_vrrp_is_none() -> None:
-    assert packets.advert(b"\x22" + bytes(20)) is None
-    assert packets.advert(b"\x21\x01") is None
-    assert packets.after_ipv4_header(b"") == b""
-
-
 @given(st.binary(max_size=200))
 def test_whatever_a_host_sends_is_a_claim_or_none(data: bytes) -> None:
     packets.arp_claim(data)
     packets.neighbour_claim(data)
     packets.neighbour_claim(b"\x88" + data)
-    packets.advert(packets.after_ipv4_header(data))

@@ -59,7 +59,7 @@ def test_haproxy_accepts_every_configuration(tmp_path: Path, authority: Path) ->
     need("haproxy")
     for number, path in enumerate(distinct("haproxy.cfg")):
         text = path.read_text()
-        for configured in ("/etc/kubernetes/ca.crt", "/etc/kubernetes/pki/ca.crt"):
+        for configured in ("/run/nodenet/hosted/ca.crt", "/etc/kubernetes/pki/ca.crt"):
             text = text.replace(f"ca-file {configured} ", f"ca-file {authority} ")
         tried = tmp_path / f"{number}.cfg"
         tried.write_text(text)
@@ -94,16 +94,26 @@ def test_nft_accepts_the_guard_of_dns_of_every_node() -> None:
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_ip_accepts_what_takes_vips_off_every_node() -> None:
-    """Each address is put on its link first: ip reports one that is not there as an error."""
+def test_ip_takes_the_vips_of_every_node_off_whichever_link_has_them() -> None:
+    """Also with the length of a subnet, as an earlier version or an administrator has put it there."""
     need("ip", root=True)
     cases = [read_inputs(directory) for directory in directories()]
-    lines = sorted({line for inputs in cases for line in batch(plan(inputs), inputs.here).splitlines(keepends=True)})
+    lines = sorted({line for inputs in cases for line in batch(plan(inputs)).splitlines(keepends=True)})
     assert len(lines) > 5
+    vips = [line.split()[-1].partition("/")[0] for line in lines]
     links = "".join(f"link add {link} type bridge\n" for link in LINKS)
-    each = "".join(line.replace("delete", "add") + line for line in lines)
-    done = run_in_namespace(["ip", "-batch", "-"], links + each)
+    first, last = LINKS[0], LINKS[-1]
+    held = "".join(
+        f"address add {vip}/{length} dev {link}\n"
+        for vip in vips
+        for link, length in ((first, 128 if ":" in vip else 32), (last, 64 if ":" in vip else 24))
+    )
+    kept = f"address add 192.0.2.250/24 dev {first}\n"
+    batch_text = links + kept + held + "".join(lines) + "address show\n"
+    done = run_in_namespace(["ip", "-batch", "-"], batch_text)
     assert (done.returncode, done.stderr) == (0, "")
+    assert "192.0.2.250" in done.stdout
+    assert not [vip for vip in vips if f" {vip}/" in done.stdout]
 
 
 def run_in_namespace(command: list[str], given: str) -> subprocess.CompletedProcess[str]:

@@ -6,16 +6,15 @@ from nodenet.core.hosted_services.release import batch
 
 
 def lines(case: str) -> str:
-    inputs = read_inputs(CASES / case)
-    return batch(plan(inputs), inputs.here)
+    return batch(plan(read_inputs(CASES / case)))
 
 
-def test_each_vip_of_this_node_is_deleted_from_its_link() -> None:
+def test_each_vip_of_this_node_is_taken_off_every_link() -> None:
     assert lines("dual-stack-control-plane") == (
-        "address delete 192.0.2.2/24 dev br-ex\n"
-        "address delete 2001:db8::2/128 dev br-ex\n"
-        "address delete 192.0.2.3/24 dev br-ex\n"
-        "address delete 2001:db8::3/128 dev br-ex\n"
+        "address flush to 192.0.2.2/32\n"
+        "address flush to 2001:db8::2/128\n"
+        "address flush to 192.0.2.3/32\n"
+        "address flush to 2001:db8::3/128\n"
     )
 
 

@@ -6,11 +6,11 @@ from ipaddress import ip_address
 import pytest
 
 from hosted_services_cases import CASES, read_inputs
-from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.holders import REMEDY, Sighting
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.report import HostedHealth, Report, ServiceState, document
-from nodenet.core.hosted_services.stance import Position, Stance
+from nodenet.core.hosted_services.stance import Stance
 
 PLAN = plan(read_inputs(CASES / "control-plane"))
 MAC = "02:00:00:00:00:02"
@@ -20,7 +20,7 @@ GOOD = Report(
     "master-0",
     "baremetal",
     {duty.service: ServiceState(duty.wanted, running=True, reason=duty.reason) for duty in PLAN.duties},
-    dict.fromkeys(map(ip_address, ("192.0.2.2", "192.0.2.3")), Position(Stance.CANDIDATE)),
+    dict.fromkeys(map(ip_address, ("192.0.2.2", "192.0.2.3")), Stance.CANDIDATE),
     SEEN,
     {MAC: "master-1"},
     reachable=True,
@@ -48,7 +48,7 @@ def test_two_holders_are_degraded_and_named() -> None:
     split = SEEN | {vip: Sighting(vip, here=True, others=frozenset({MAC}))}
     found = replace(GOOD, sightings=split)
     assert found.health is HostedHealth.DEGRADED
-    assert found.all_problems == (f"The VIP {vip} has 2 holders, master-0 and master-1: look for filtered VRRP",)
+    assert found.all_problems == (f"The VIP {vip} has 2 holders, master-0 and master-1 ({MAC}): {REMEDY}",)
 
 
 def test_an_api_that_does_not_answer_through_the_vip_is_degraded() -> None:
@@ -62,13 +62,12 @@ def test_an_api_that_does_not_answer_through_the_vip_is_degraded() -> None:
     ("stance", "phase"),
     [
         (Stance.DRAINING, "Draining"),
-        (Stance.YIELDING, "Yielding"),
         (Stance.STAYING_OUT, "StayingOut"),
         (Stance.PROBING, "Probing"),
     ],
 )
 def test_the_phase_follows_the_stance(stance: Stance, phase: str) -> None:
-    assert replace(GOOD, positions={ip_address("192.0.2.2"): Position(stance)}).phase == phase
+    assert replace(GOOD, stances={ip_address("192.0.2.2"): stance}).phase == phase
 
 
 def test_a_service_that_waits_for_another_stack_says_so() -> None:

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
-from nodenet.core.hosted_services.holders import Sighting
+from nodenet.core.hosted_services.holders import REMEDY, Sighting
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Spec
 from nodenet.core.hosted_services.report import Report, document
@@ -34,7 +34,7 @@ def test_a_split_and_what_is_not_seen() -> None:
     assert "VIP       192.0.2.2       api      held by master-0, master-1 (this node)" in found
     assert "VIP       192.0.2.3       ingress  not seen on the wire" in found
     assert found[-2:] == (
-        "problem   The VIP 192.0.2.2 has 2 holders, master-0 and master-1: look for filtered VRRP",
+        f"problem   The VIP 192.0.2.2 has 2 holders, master-0 and master-1 ({MAC}): {REMEDY}",
         "problem   The API does not answer through its VIP: see `nodenetctl explain vip`",
     )
 

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.hostname.sources import Origin, Source, Verdict, chosen, judged, on_command_line, static_name
+from nodenet.core.hostname.sources import (
+    Origin,
+    Source,
+    Verdict,
+    chosen,
+    judged,
+    on_command_line,
+    provenance,
+    static_name,
+)
 
 
 def source(origin: Origin, value: str, *, fallback: bool = False) -> Source:
@@ -23,14 +32,40 @@ FQDN, SHORT = source(Origin.DHCP6_FQDN, "worker-0.example.com"), source(Origin.D
         ((KERNEL, SHORT), KERNEL),
         ((KERNEL, source(Origin.DHCP6_FQDN, "localhost.localdomain")), KERNEL),
         ((source(Origin.KERNEL, "fedora", fallback=True),), None),
-        ((source(Origin.KERNEL, "localhost"), source(Origin.DHCP, "worker-0")), None),
+        ((source(Origin.KERNEL, "localhost"), source(Origin.DHCP, "localhost")), None),
     ],
 )
 def test_the_name_is_chosen_by_rank_among_those_that_will_do(
     sources: tuple[Source, ...], winner: Source | None
 ) -> None:
-    """Static, full name by DHCPv6, what is in force."""
-    assert chosen(sources) is winner
+    """Static, full name by DHCPv6 where a setting allows it, what is in force, a name by DHCP."""
+    assert chosen(sources, dhcpv6=True) is winner
+
+
+LEASED = source(Origin.DHCP, "worker-0")
+
+
+@pytest.mark.parametrize(
+    ("sources", "winner"),
+    [
+        ((source(Origin.STATIC, "localhost"), LEASED, source(Origin.KERNEL, "localhost")), LEASED),
+        ((FQDN, KERNEL), None),
+        ((FQDN, source(Origin.KERNEL, "other")), "other"),
+        ((FQDN, LEASED, KERNEL), "worker-0"),
+    ],
+)
+def test_a_name_by_dhcpv6_does_not_count_without_the_setting(
+    sources: tuple[Source, ...], winner: Source | str | None
+) -> None:
+    """Neither does the present one that NetworkManager took from there."""
+    found = chosen(sources)
+    assert (found.value if found and isinstance(winner, str) else found) == winner
+
+
+def test_where_a_name_comes_from_is_said_unless_it_is_static() -> None:
+    assert provenance(STATIC, (STATIC, LEASED)) == ""
+    assert provenance(KERNEL, (LEASED, KERNEL)) == "by somewhere"
+    assert provenance(KERNEL, (KERNEL,)) == "not from /etc/hostname"
 
 
 def test_every_source_gets_a_verdict_and_a_reason() -> None:

@@ -43,7 +43,7 @@ def test_every_order_names_link_and_address(address: IPAddress) -> None:
         (0x08, MAC, (True, False, False, True)),
         (0x10, MAC, (True, False, False, False)),
         (0x20, None, (False, False, False, True)),
-        (0x40, MAC, (True, True, True, False)),
+        (0x40, MAC, (True, True, False, False)),
         (0x80, MAC, (True, True, True, False)),
     ],
 )

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.node_file.content import judge, parse, remaining, secrets_in
+from nodenet.core.node_file.content import judge, parse, secrets_in
 from nodenet.core.node_file.find import read
 from nodenet.core.node_file.finding import Severity
 
@@ -87,35 +87,6 @@ routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 198.51.100.1, next-
     assert not wish(text).empty
 
 
-DEFAULT = {"destination": "0.0.0.0/0", "next-hop-interface": "eth0", "next-hop-address": "192.0.2.1"}
-STATE = {"routes": {"config": [{**DEFAULT, "table-id": 254, "metric": 100}]}}
-
-
-@pytest.mark.parametrize(
-    ("difference", "left"),
-    [
-        ({"interfaces": [], "routes": {"config": [DEFAULT]}}, {}),
-        ({"interfaces": []}, {}),
-        ({"interfaces": [{"name": "eth0"}], "routes": {"config": [DEFAULT]}}, {"interfaces": [{"name": "eth0"}]}),
-        (
-            {"routes": {"config": [{**DEFAULT, "table-id": 100}]}},
-            {"routes": {"config": [{**DEFAULT, "table-id": 100}]}},
-        ),
-        (
-            {"routes": {"config": [DEFAULT, {**DEFAULT, "destination": "10.0.0.0/8"}]}},
-            {"routes": {"config": [{**DEFAULT, "destination": "10.0.0.0/8"}]}},
-        ),
-        (
-            {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}},
-            {"dns-resolver": {"config": {"server": ["192.0.2.1"]}}},
-        ),
-    ],
-)
-def test_a_route_without_a_table_is_in_the_main_table(difference: dict[str, Any], left: dict[str, Any]) -> None:
-    """Otherwise an unchanged file would never read as nothing to do."""
-    assert remaining(difference, STATE) == left
-
-
 KEYS = """
 interfaces:
 - name: eth0
@@ -132,11 +103,25 @@ def test_no_secret_of_a_node_file_is_quoted() -> None:
         assert told == 'invalid type: string "<hidden>", then <hidden> and <hidden>'
 
 
-def test_an_order_for_the_apply_is_no_difference() -> None:
-    """The order `allow-extra-patch-ports` is in no state: a bridge that asks for it alone is as it should be."""
-    link = {"name": "br-ex", "type": "ovs-bridge", "state": "up", "bridge": {"allow-extra-patch-ports": True}}
-    assert remaining({"interfaces": [link]}, STATE) == {}
-    more = {**link, "bridge": {**link["bridge"], "port": [{"name": "eth0"}]}}  # type: ignore[dict-item]
-    assert remaining({"interfaces": [more]}, STATE) == {"interfaces": [more]}
-    bare = {"name": "br-ex", "type": "ovs-bridge", "state": "up"}
-    assert remaining({"interfaces": [bare]}, STATE) == {"interfaces": [bare]}
+def test_what_follows_from_a_mistyped_key_is_not_said() -> None:
+    """The typo is the one mistake; it used to stand behind what it brings about (A13)."""
+    text = """
+interfaces:
+- name: eth0
+  type: ethernet
+  ipv4: {enabled: true, dhcp: false, address: [{ip: 10.88.0.50, prefix-lenght: 24}]}
+routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 10.99.0.1, next-hop-interface: eth0}]}
+"""
+    (found,) = judge(read("w.yml", text.encode())).findings
+    assert found.key.endswith(".prefix-lenght")
+    assert found.remedy == "Did you mean `prefix-length`?"
+    missing, *_ = judge(read("w.yml", text.replace(", prefix-lenght: 24", "").encode())).findings
+    assert missing.cause == "`prefix-length` is missing"
+    (gateway,) = judge(read("w.yml", text.replace("lenght", "length").encode())).findings
+    assert gateway.severity is Severity.WARNING
+
+
+def test_a_netplan_file_is_recognised() -> None:
+    """It was told to remove `network`, and so everything (A13)."""
+    (found,) = judge(read("w.yml", b"network: {version: 2, ethernets: {eth0: {dhcp4: true}}}")).findings
+    assert found.cause.startswith("this is a netplan or cloud-init network configuration")

@@ -50,6 +50,14 @@ from nodenet.core.node_file.yaml_text import load
             "Correct the name, or wait for the hardware",
         ),
         (
+            "Verification failure: eth0.interface.ipv4.address desire '[{ip: 192.0.2.5}]', current '[]'",
+            (
+                "eth0 has none of its ipv4 addresses after the apply: "
+                "NetworkManager does not use one that another host has"
+            ),
+            "Give this node an address of its own; `journalctl -b -u NetworkManager` names a conflict",
+        ),
+        (
             "Verification failure: eth0.interface.mtu desire '9000', current '1500'",
             "after the apply mtu of eth0 is 1500, and 9000 was asked for",
             "Compare the node file with the hardware: names of links, MTU, what the NIC can do",
@@ -87,3 +95,12 @@ def test_what_is_not_understood_is_named_with_its_author_and_without_secrets() -
     document = load("w.yml", TEXT)
     found = finding_of(NmstateFailure(FailureKind.INVALID, "no hunter2 today"), document, secrets_of(document))
     assert (found.cause, found.remedy, found.line) == ("libnmstate reports: no <hidden> today", CHECK, 0)
+
+
+def test_a_kernel_without_the_module_of_a_link_is_named() -> None:
+    """It was called a bug of libnmstate (A13)."""
+    text = "Bug: Device(CreationFailed): {} failed to create resources: could not be created: Operation not supported"
+    cause, remedy = translated(text.format("eth0.20"))
+    assert cause == "the kernel of this host makes no VLAN, and so no eth0.20: it has no module 8021q"
+    assert "modprobe 8021q" in remedy
+    assert translated(text.format("vrf0"))[0].startswith("the kernel of this host cannot make vrf0")

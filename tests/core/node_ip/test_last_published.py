@@ -8,12 +8,13 @@ from pathlib import PurePosixPath
 
 import pytest
 
+from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.last_published import LastPublished, last_publication
 from nodenet.core.node_ip.published_files import IPV6, KUBELET_DROP_IN, PRIMARY, Publication, files
 
 V4, V6, OTHER = ip_address("192.0.2.5"), ip_address("2001:db8::5"), ip_address("192.0.2.6")
-RECORD = LastPublished((V4, V6), "52:54:00:00:00:02", "boot-1", in_vain=("IPv6 on eth0 is starting",))
+RECORD = LastPublished((V4, V6), "52:54:00:00:00:02", "boot-1")
 
 
 def published(*addresses: str, this_boot: bool) -> dict[PurePosixPath, bytes | None]:
@@ -40,6 +41,35 @@ def test_a_record_that_could_not_be_written_does_no_harm() -> None:
 def test_a_record_of_the_same_primary_still_knows_the_link() -> None:
     now = published("192.0.2.5", this_boot=True)
     assert last_publication(RECORD, now) == LastPublished((V4,), RECORD.permanent_mac, this_boot=True)
+
+
+def test_what_a_boot_gave_up_is_what_the_next_one_wants() -> None:
+    """In the boot that gave it up, kubelet runs with the other one."""
+    record = replace(RECORD, addresses=(OTHER,), wanted=(V4, V6))
+    now = published("192.0.2.6", this_boot=True)
+    assert last_publication(record, now) == replace(record, this_boot=True)
+    before = published("192.0.2.6", this_boot=False)
+    assert last_publication(record, before) == last_publication(record, {}) == RECORD
+
+
+@pytest.mark.parametrize(
+    ("link", "is_on"),
+    [
+        (Link(2, "eth0", mac="52:54:00:00:00:02"), True),
+        (Link(2, "enp1s0", mac="52:54:00:00:00:09", permanent_mac="52:54:00:00:00:02"), True),
+        (Link(2, "br-ex", kind="openvswitch", mac="52:54:00:00:00:02"), True),
+        (Link(2, "eth0", mac="52:54:00:00:00:03"), False),
+        (Link(2, "eth0.10", kind="vlan", mac="52:54:00:00:00:02"), False),
+        (Link(2, "eth0"), False),
+    ],
+)
+def test_a_nic_is_known_by_its_mac(link: Link, *, is_on: bool) -> None:
+    """A VLAN has the MAC of its NIC and is another network."""
+    assert RECORD.is_on(link) is is_on
+    on_vlan = replace(RECORD, vlan="eth0.10")
+    assert on_vlan.is_on(link) is (link.name in ("eth0.10", "br-ex"))
+    assert on_vlan.vlan_of(link) == ("eth0.10" if on_vlan.is_on(link) else "")
+    assert not LastPublished((V4,)).is_on(link)
 
 
 def test_without_files_the_record_is_left() -> None:
@@ -72,7 +102,7 @@ def test_primary_ip_of_the_replaced_tools_is_adopted_as_of_this_boot() -> None:
 
 def test_the_record_is_read_as_it_was_written() -> None:
     addresses = (ip_address("192.0.2.5"), ip_address("2001:db8::5"))
-    record = LastPublished(addresses, "52:54:00:00:00:02", "boot-1", in_vain=("IPv6 on eth0 is starting",))
+    record = LastPublished(addresses, "52:54:00:00:00:02", "boot-1", vlan="eth0.10", wanted=(OTHER,))
     assert last_published.parse(last_published.render(record), "boot-2") == record
     assert last_published.parse(last_published.render(record), "boot-1") == replace(record, this_boot=True)
 
@@ -88,7 +118,9 @@ def test_the_record_of_an_earlier_version_is_read() -> None:
         *(b"", b"\xff", b"[]", b"{}", b'{"version":2}', b'{"version":1}', b'{"version":1,"addresses":["x"]}'),
         b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":1,"boot_id":"b"}',
         b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null}',
-        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null,"boot_id":"b","in_vain":"x"}',
+        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null,"boot_id":"b","wanted":"x"}',
+        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null,"boot_id":"b","wanted":["x"]}',
+        b'{"version":1,"addresses":["192.0.2.5"],"permanent_mac":null,"boot_id":"b","vlan":1}',
     ],
 )
 def test_a_broken_record_is_refused(content: bytes) -> None:

@@ -19,7 +19,7 @@ def awaited(case: str) -> tuple[Pending, ...]:
 def test_the_address_of_a_hint_is_waited_for(case: str) -> None:
     """Its link has no carrier: no other address of the subnet takes its place at once, nor does a later hint (R19)."""
     (item,) = awaited(case)
-    assert (item.link, item.asked) == ("eth0", True)
+    assert item.link == "eth0"
     assert item.reason == "hint 192.0.2.5 (policy.toml) is on eth0, but eth0 has no carrier"
 
 
@@ -35,8 +35,3 @@ def test_a_required_hint_gives_the_reason_of_the_wait() -> None:
     assert case.selection().waiting == "hint 192.0.2.5 (policy.toml) is on eth0, but eth0 has no carrier"
     without = replace(case, policy=replace(case.policy, hint_required=False))
     assert without.selection().waiting is None
-
-
-def test_what_a_vip_asks_for_is_worth_the_longer_wait() -> None:
-    assert [item.asked for item in awaited("vip-link-without-address")] == [True]
-    assert [item.asked for item in awaited("tentative-beside-the-leader")] == [False]

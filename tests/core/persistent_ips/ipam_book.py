@@ -10,11 +10,13 @@ from nodenet.core.persistent_ips.api import Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
+    Announce,
     CreateLease,
     DeleteLease,
     Here,
     Hold,
     ListLeases,
+    MoveLease,
     ReadClaim,
     ReadLease,
     ReadPod,
@@ -101,7 +103,7 @@ class Cluster:
 
     def _answer(self, where: Here, effect: object) -> object:
         match effect:
-            case Hold():
+            case Hold() | Announce():
                 return None
             case ListLeases():
                 return tuple(self.leases.values())
@@ -120,6 +122,9 @@ class Cluster:
         match effect:
             case CreateLease(lease):
                 self.leases[lease.name] = replace(lease, uid="l9", version="1")
+                return self.leases[lease.name]
+            case MoveLease(lease):
+                self.leases[lease.name] = replace(lease, version="2")
                 return self.leases[lease.name]
             case DeleteLease(name):
                 del self.leases[name]

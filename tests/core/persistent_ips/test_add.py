@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Save, Sync, WriteStatus
+from nodenet.core.persistent_ips.effects import Announce, Save, Sync, WriteStatus
 from nodenet.core.persistent_ips.model import PodName, State
 from nodenet.core.persistent_ips.repair import adopt
 from persistent_ips_story import added, length, step_until, vm
@@ -143,22 +144,6 @@ def test_a_repeated_add_that_fails_keeps_what_a_repair_recorded_meanwhile() -> N
     world.check()
 
 
-def test_without_the_api_a_pod_that_was_read_starts_again() -> None:
-    world = World(1)
-    node = world.nodes[0]
-    pod = vm(world)
-    before = added(world, node, pod, "c1")
-    world.delete(node, ("c1", "net1"))
-    world.finish(node)
-    node.flush()
-    node.kill()  # and the watch has said nothing since
-    run = world.add(node, pod, "c2")
-    while run in node.runs:
-        node.step(run, "away before")
-    assert world.live[node.name, "c2", "net1"][1] == tuple(one.address for one in node.book.reservations())
-    assert tuple(str(one.address) for one in node.book.reservations()) == before
-
-
 def failure(world: World, pod: PodName, **changes: Any) -> CniError:
     with pytest.raises(CniError) as caught:
         added(world, world.nodes[0], pod, **changes)
@@ -172,6 +157,100 @@ def test_a_reference_where_the_network_does_not_allow_it() -> None:
     assert error.code is Code.CONFIGURATION
     assert error.text == ("Pod vms/vm-1 references IPAMClaim vm on network blue, which does not allow persistent IPs")
     assert world.api.leases == {}
+
+
+def test_a_list_allows_references_at_its_top_level_as_the_controller_reads_it() -> None:
+    """A runtime passes the plugin its own part of the list only."""
+    world = World(1, network(allowPersistentIPs=False))
+    pod = vm(world)
+    world.api.definitions["vms", "blue"] = '{"plugins": [{"type": "bridge"}], "allowPersistentIPs": true}'
+    assert added(world, world.nodes[0], pod) == world.api.claims["vms", "vm"].ips
+
+
+def test_a_machine_without_a_claim_is_said() -> None:
+    """The controller reads allowPersistentIPs at the top level only: it makes no claim for a part of a list."""
+    world = World(1)
+    node = world.nodes[0]
+    run = world.add(node, world.api.put_pod("vm-1", machine="vm"))
+    said = []
+    while run in node.runs:
+        said += [run.effect.text] if isinstance(run.effect, Announce) else []
+        node.step(run)
+    (text,) = said
+    assert text == (
+        "Pod vms/vm-1 of a virtual machine references no IPAMClaim on network blue: its address changes with its next "
+        "start. Set allowPersistentIPs at the top level of the configuration"
+    )
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"ipam": {"gateway": "192.0.2.1"}}, "which is a gateway of network blue"),
+        ({"isGateway": True}, "which is a gateway of network blue"),
+        ({"excludeSubnets": "192.0.2.0/31"}, "which excludeSubnets of network blue excludes"),
+    ],
+)
+def test_a_claim_does_not_keep_a_gateway_or_what_is_excluded(changes: dict[str, Any], why: str) -> None:
+    """The configuration was changed while its machine was stopped, or another program wrote the status."""
+    world = World(1)
+    node = world.nodes[0]
+    world.foreign = {"vm", "other"}
+    assert added(world, node, vm(world, ips=("192.0.2.1/29",)), "c1") == ("192.0.2.1/29",)
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.network = network(**changes)
+    error = failure(world, vm(world, number=2))
+    assert (error.code, error.text) == (Code.CONFIGURATION, f"IPAMClaim vms/vm has 192.0.2.1/29, {why}")
+    other = failure(world, vm(world, "other", ips=("192.0.2.1/29",)))
+    assert other.text == f"IPAMClaim vms/other has 192.0.2.1/29, {why}"
+
+
+def wishing(world: World, name: str, *ips: object) -> PodName:
+    pod = world.api.put_pod(name)
+    networks = json.dumps([{"name": "blue", "interface": "net1", "ips": ips}])
+    world.api.pods["vms", name]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = networks
+    return pod
+
+
+def test_a_pod_gets_the_addresses_that_it_asks_for() -> None:
+    world = World(2, network(subnets="192.0.2.0/29,2001:db8::/64"))
+    pod = wishing(world, "web", "192.0.2.5/29")
+    address, other = added(world, world.nodes[0], pod, "c1")
+    assert address == "192.0.2.5/29"
+    assert other.endswith("/64")
+    assert added(world, world.nodes[0], pod, "c2") == (address, other)
+    second = wishing(world, "second", "2001:db8::5", "192.0.2.6")
+    assert added(world, world.nodes[1], second) == ("192.0.2.6/29", "2001:db8::5/64")
+    world.end()
+
+
+def test_a_wish_that_cannot_be_fulfilled_is_refused() -> None:
+    world = World(1, network(excludeSubnets="192.0.2.4/31"))
+    world.foreign = {"vm"}
+    added(world, world.nodes[0], vm(world, ips=("192.0.2.2/29",)))
+    added(world, world.nodes[0], wishing(world, "first", "192.0.2.3"))
+    for number, (ips, code, text) in enumerate(
+        [
+            (
+                ["198.51.100.1"],
+                7,
+                "asks for 198.51.100.1 (ips of its annotation), which is in no subnet",
+            ),
+            (["192.0.2.4"], 7, "asks for 192.0.2.4 (ips of its annotation), which excludeSubnets of network blue"),
+            (["192.0.2.6", "192.0.2.1"], 7, "asks for two addresses of 192.0.2.0/29 (ips of its annotation)"),
+            (["blue"], 7, "ips of interface net1 has 'blue', which is not an address"),
+            (["192.0.2.2"], 11, "asks for 192.0.2.2/29 (ips of its annotation), which another claim or pod has"),
+            (["192.0.2.3"], 11, "asks for 192.0.2.3/29 (ips of its annotation), which another claim or pod has"),
+        ]
+    ):
+        error = failure(world, wishing(world, f"late-{number}", *ips))
+        assert error.code == code
+        assert text in error.text
+    world.api.leases.clear()  # lost, and not yet made again
+    world.live.clear()
+    assert failure(world, wishing(world, "again", "192.0.2.3")).code == 11
+    world.live.clear()
 
 
 def test_a_reference_is_ignored_where_that_is_set() -> None:
@@ -226,10 +305,43 @@ def test_two_configurations_of_one_network_name_both_definitions() -> None:
     element["k8s.v1.cni.cncf.io/networks"] = element["k8s.v1.cni.cncf.io/networks"].replace('"blue"', '"green"')
     world.network = network(subnets="192.0.2.0/28")
     assert failure(world, other).text == (
-        "NetworkAttachmentDefinitions vms/blue and vms/green configure network blue in different ways"
+        "NetworkAttachmentDefinitions vms/blue and vms/green configure network blue in different ways, "
+        "and pod vms/vm-1 of this node has the first"
     )
     # One definition may be changed: the subnet is larger now.
     assert added(world, world.nodes[0], vm(world, "vm", 2)) == world.api.claims["vms", "vm"].ips
+
+
+def test_a_definition_that_is_gone_configures_nothing_any_more() -> None:
+    """It was renamed, and its subnets changed, while pods of the old one run."""
+    world = World(1)
+    added(world, world.nodes[0], vm(world))
+    other = vm(world, "other")
+    element = world.api.pods["vms", "other-1"]["metadata"]["annotations"]
+    element["k8s.v1.cni.cncf.io/networks"] = element["k8s.v1.cni.cncf.io/networks"].replace('"blue"', '"green"')
+    del world.api.definitions["vms", "blue"]
+    world.network = network(subnets="192.0.2.0/28")
+    assert added(world, world.nodes[0], other)
+
+
+def test_two_networks_on_one_link_do_not_have_the_same_subnet() -> None:
+    """Their Leases have two names, so each address would be given twice."""
+    world = World(1, network(bridge="br-a"))
+    node = world.nodes[0]
+    added(world, node, world.api.put_pod("first"), "c1")
+    world.live.clear()  # what is compared is of one network
+    world.network = network("green", bridge="br-a", subnets="192.0.2.0/28")
+    assert failure(world, world.api.put_pod("second")).text == (
+        "Networks blue and green have 192.0.2.0/28 on the same link br-a, "
+        "and pod vms/first of this node has an address of blue"
+    )
+    world.network = network("green", bridge="br-a", vlan=7)
+    assert added(world, node, world.api.put_pod("third"), "c3")
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    world.network = network("green", bridge="br-a")
+    world.live.clear()
+    assert added(world, node, world.api.put_pod("fourth"), "c4")
 
 
 def test_another_network_in_the_same_interface_is_refused() -> None:
@@ -297,7 +409,7 @@ def test_an_old_watch_gives_a_pod_of_the_same_name_nothing_of_a_deleted_claim() 
     world.foreign = {"new"}
     assert added(world, other, vm(world, "new", ips=(address,)), "c2") == (address,)
     with pytest.raises(CniError, match="does not exist yet"):
-        added(world, here, world.api.put_pod("vm-1", "vm", controller="vm"), "c3")
+        added(world, here, world.api.put_pod("vm-1", "vm", machine="vm"), "c3")
     world.check()
 
 

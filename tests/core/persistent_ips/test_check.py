@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from ipaddress import ip_network
 
 import pytest
 
@@ -34,6 +35,18 @@ def found(where: Here, cluster: Cluster) -> list[Difference]:
 
 def test_what_agrees_is_no_difference() -> None:
     assert found(here(RESERVED, ORDINARY, SEEN), Cluster(lease_of(RESERVED), lease_of(ORDINARY))) == []
+
+
+def test_an_address_that_became_a_gateway_is_a_difference() -> None:
+    """Of a row and of a claim's status alike, once."""
+    seen = replace(SEEN, never_given=(ip_network("192.0.2.8"), ip_network("192.0.2.6/31")))
+    where = here(RESERVED, ORDINARY, seen)
+    listed = found(where, Cluster(lease_of(RESERVED), lease_of(ORDINARY)))
+    text = "has it, and it is a gateway or excluded in the configuration of the network"
+    assert [(one.address, one.cause) for one in listed] == [
+        ("192.0.2.7/24", f"claim team/vm.blue {text}"),
+        ("192.0.2.8/24", f"pod team/plain {text}"),
+    ]
 
 
 def test_the_document() -> None:

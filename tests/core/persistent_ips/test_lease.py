@@ -90,10 +90,16 @@ def test_a_move_holds_only_for_the_same_owner_and_version() -> None:
         path = f"/metadata/annotations/ipam.nodenet.org~1{key}"
         assert {"op": "add", "path": path, "value": value} in operations
     labels = [one for one in operations if "labels" in one["path"]]
-    assert [one["value"] for one in labels] == [leases.digest("node-b")]
+    assert [one["value"] for one in labels] == ["node-b"]
 
 
 def test_selectors_find_the_labels() -> None:
     labels = ",".join(f"{key}={value}" for key, value in stored()["metadata"]["labels"].items())
     for selector in (leases.network_selector("Blue"), leases.node_selector("node-a"), leases.all_selector()):
         assert all(part in labels for part in selector.split(","))
+
+
+def test_a_label_shows_the_name_or_its_digest() -> None:
+    assert leases.label("worker-0.example.com") == "worker-0.example.com"
+    for text in ("a" * 64, "", "ends-", "-begins", "a b"):
+        assert leases.label(text) == leases.digest(text)

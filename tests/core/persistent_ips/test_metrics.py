@@ -51,7 +51,7 @@ def test_durations_are_there_by_verb_and_by_request() -> None:
     assert 'nodenet_ipam_cni_duration_seconds_bucket{verb="ADD",le="0.025"} 1' in lines
     assert 'nodenet_ipam_cni_duration_seconds_count{verb="DEL"} 0' in lines
     assert 'nodenet_ipam_api_duration_seconds_sum{verb="list",resource="leases"} 0.300000' in lines
-    assert len([line for line in lines if line.startswith("nodenet_ipam_api_duration_seconds_count")]) == 8
+    assert len([line for line in lines if line.startswith("nodenet_ipam_api_duration_seconds_count")]) == 9
 
 
 def test_every_request_of_the_effects_has_its_histogram() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.network import Network, name_of, parse
+from nodenet.core.persistent_ips.network import Network, definition_of, list_allows, name_of, parse
 
 
 def made(**changes: Any) -> Network:
@@ -38,11 +38,64 @@ def test_a_subnet_may_grow() -> None:
     assert found.extras(before).gateways == {0: "192.0.2.1"}
 
 
-def test_keys_stand_at_the_top_or_in_ipam() -> None:
-    inside = parse({"name": "blue", "ipam": {"subnets": ["192.0.2.0/24"], "allowPersistentIPs": False}})
-    assert inside.digest == made().digest
-    assert inside.digest != made(excludeSubnets="192.0.2.0/28").digest
-    assert inside.digest != made(allowPersistentIPs=True).digest
+def test_what_gives_addresses_otherwise_has_another_digest() -> None:
+    one = made(subnets=["192.0.2.0/24"], allowPersistentIPs=False)
+    assert one.digest == made().digest
+    assert one.digest != made(excludeSubnets="192.0.2.0/28").digest
+    assert one.digest != made(allowPersistentIPs=True).digest
+
+
+@pytest.mark.parametrize(
+    ("changes", "text", "remedy"),
+    [
+        (
+            {"ipam": {"exclude": ["192.0.2.0/25"]}},
+            "ipam has 'exclude', which is not known there",
+            "Write excludeSubnets at the top level, beside ipam",
+        ),
+        (
+            {"ipam": {"excludeSubnet": "192.0.2.0/25"}},
+            "ipam has 'excludeSubnet', which is not known there",
+            "Write excludeSubnets at the top level, beside ipam",
+        ),
+        (
+            {"ipam": {"allowPersistentIPs": True}},
+            "ipam has 'allowPersistentIPs', which is not known there",
+            "Write allowPersistentIPs at the top level, beside ipam",
+        ),
+        (
+            {"ipam": {"rangeStart": "192.0.2.9"}},
+            "ipam has 'rangeStart', which is not known there",
+            "Keys of ipam are type, gateway, routes, dns",
+        ),
+        ({"ipam": {"gatway": "192.0.2.1"}}, "ipam has 'gatway', which is not known there", "Write gateway in ipam"),
+        ({"excludeSubnet": "192.0.2.0/25"}, "'excludeSubnet' is not known", "Write excludeSubnets"),
+        ({"allowPersistentIps": True}, "'allowPersistentIps' is not known", "Write allowPersistentIPs"),
+    ],
+)
+def test_a_key_that_nothing_reads_is_refused(changes: dict[str, Any], text: str, remedy: str) -> None:
+    with pytest.raises(CniError) as caught:
+        made(**changes)
+    assert (caught.value.code, caught.value.details) == (Code.CONFIGURATION, remedy)
+    assert caught.value.text == f"The network configuration is not valid: {text}"
+
+
+def test_what_no_interface_may_have() -> None:
+    found = made(excludeSubnets="192.0.2.0/28", ipam={"gateway": "192.0.2.99"})
+    assert found.refusal(ip_interface("192.0.2.40/24")) == ""
+    assert found.refusal(ip_interface("192.0.2.99/24")) == "which is a gateway of network blue"
+    assert found.refusal(ip_interface("192.0.2.7/24")) == "which excludeSubnets of network blue excludes"
+    assert found.refusal(ip_interface("198.51.100.1/24")) == "which is in no subnet of network blue"
+    assert [str(one) for one in found.never_given] == ["192.0.2.0/28", "192.0.2.99/32"]
+
+
+def test_the_list_allows_persistent_ips_at_its_top_level() -> None:
+    assert list_allows('{"allowPersistentIPs": true, "plugins": [{"type": "bridge"}]}')
+    assert not list_allows('{"plugins": [{"allowPersistentIPs": true}]}')
+    assert not list_allows('{"allowPersistentIPs": "true", "plugins": []}')
+    assert not list_allows("[[") and not list_allows("[]")  # noqa: PT018
+    assert definition_of({"spec": {"config": "{}"}}) == "{}"
+    assert definition_of({"spec": []}) == definition_of({}) == ""
 
 
 def test_the_bridge_plugin_takes_the_first_address_as_gateway() -> None:
@@ -83,7 +136,6 @@ def test_the_bridge_plugin_takes_the_first_address_as_gateway() -> None:
         ({"excludeSubnets": "198.51.100.0/24"}, "excludeSubnets has 198.51.100.0/24, which is in none of the subnets"),
         ({"excludeSubnets": "192.0.2.0/24"}, "excludeSubnets leaves no address of 192.0.2.0/24"),
         ({"allowPersistentIPs": "true"}, "allowPersistentIPs is 'true'"),
-        ({"ipam": {"subnets": "192.0.2.0/25"}}, "subnets and ipam.subnets differ"),
         ({"ipam": {"gateway": "x"}}, "ipam.gateway has 'x', which is not an address"),
         ({"ipam": {"gateway": "198.51.100.1"}}, "ipam.gateway has 198.51.100.1, which is in none of the subnets"),
         ({"ipam": {"gateway": "192.0.2.1,192.0.2.2"}}, "ipam.gateway has two addresses of 192.0.2.0/24"),
@@ -97,29 +149,6 @@ def test_the_bridge_plugin_takes_the_first_address_as_gateway() -> None:
         ),
         ({"ipam": {"routes": [{"dst": "10.0.0.0/8", "gw": 7}]}}, "ipam.routes has gw 7, which is not an address"),
         ({"ipam": {"dns": []}}, "ipam.dns is not an object"),
-        ({"ipam": {"nodeSlices": []}}, "ipam.nodeSlices is []"),
-        ({"ipam": {"nodeSlices": {"a": 7}}}, "ipam.nodeSlices is 7"),
-        ({"ipam": {"nodeSlices": {"a": "x"}}}, "ipam.nodeSlices has 'x', which has no prefix length"),
-        (
-            {"ipam": {"nodeSlices": {"a": "198.51.100.0/28"}}},
-            "ipam.nodeSlices has 198.51.100.0/28 for 'a', which is no part of one of the subnets",
-        ),
-        (
-            {"ipam": {"nodeSlices": {"a": "192.0.2.0/24"}}},
-            "ipam.nodeSlices has 192.0.2.0/24 for 'a', which is no part of one of the subnets",
-        ),
-        (
-            {"ipam": {"nodeSlices": {"a": "192.0.2.0/28", "b": "192.0.2.8/29"}}},
-            "ipam.nodeSlices has 192.0.2.8/29, which overlaps 192.0.2.0/28",
-        ),
-        (
-            {"excludeSubnets": "192.0.2.8/29", "ipam": {"nodeSlices": {"a": "192.0.2.0/28"}}},
-            "ipam.nodeSlices has 192.0.2.8/29, which overlaps 192.0.2.0/28",
-        ),
-        (
-            {"ipam": {"nodeSlices": {"a": "192.0.2.0/25,192.0.2.128/25"}}},
-            "excludeSubnets and ipam.nodeSlices leave no address of 192.0.2.0/24",
-        ),
         ({"ipam": {"dns": {"nameservers": "192.0.2.1"}}}, "ipam.dns.nameservers is '192.0.2.1'"),
         ({"ipam": {"dns": {"search": [7]}}}, "ipam.dns.search is [7]"),
         ({"ipam": {"dns": {"domain": 7}}}, "ipam.dns.domain is 7"),
@@ -130,15 +159,6 @@ def test_each_mistake_is_named_with_its_key(changes: dict[str, Any], text: str) 
         made(**changes)
     assert caught.value.code is Code.CONFIGURATION
     assert caught.value.text == f"The network configuration is not valid: {text}"
-
-
-def test_slices_are_excluded_and_belong_to_the_configuration() -> None:
-    found = made(excludeSubnets="192.0.2.16/29", ipam={"nodeSlices": {"b": "192.0.2.24/29", "a": "192.0.2.32/28"}})
-    (pool,) = found.pools
-    assert [str(one) for one in pool.excluded] == ["192.0.2.16/28", "192.0.2.32/28"]
-    assert [(node, str(part)) for node, part in pool.slices] == [("b", "192.0.2.24/29"), ("a", "192.0.2.32/28")]
-    swapped = made(excludeSubnets="192.0.2.16/29", ipam={"nodeSlices": {"a": "192.0.2.24/29", "b": "192.0.2.32/28"}})
-    assert len({found.digest, swapped.digest, made(excludeSubnets="192.0.2.16/28,192.0.2.32/28").digest}) == 3
 
 
 def test_host_bits_are_corrected_in_the_details() -> None:

@@ -82,10 +82,9 @@ def test_any_annotation_is_read_or_refused(text: str) -> None:
 
 
 def test_what_is_read_of_a_pod() -> None:
-    owners = [{"uid": "x"}, {"uid": "vmi", "controller": True}]
     labels = {"kubevirt.io/created-by": "k", "vm.kubevirt.io/name": "vm"}
-    pod = made("", ownerReferences=owners, labels=labels)
-    assert (pod.name, pod.workload) == (PodName("vms", "vm-1", "u1"), Workload("vmi", "k", "vm"))
+    pod = made("", labels=labels)
+    assert (pod.name, pod.workload) == (PodName("vms", "vm-1", "u1"), Workload("k", "vm"))
     assert pods.parse({}).name == PodName("", "")
     assert pods.parse({"status": {"phase": "Failed"}}).finished
     static = pods.parse({"metadata": {"annotations": {pods.MIRROR: "hash"}}})
@@ -97,9 +96,8 @@ def test_what_is_read_of_a_pod() -> None:
     [
         (Workload("a"), Workload("a"), True),
         (Workload("a"), Workload("b"), False),
-        (Workload("a", machine="vm"), Workload("b", machine="vm"), True),
-        (Workload("a", "k"), Workload("b", "k"), True),
-        (Workload(), Workload(), True),
+        (Workload("a", "vm"), Workload("b", "vm"), True),
+        (Workload(), Workload(), False),
         (Workload("a"), Workload(), False),
     ],
 )

@@ -47,18 +47,6 @@ def test_what_can_be_given() -> None:
     assert pool.size == 3
 
 
-def test_the_slice_of_a_node() -> None:
-    part, other = ip_network("192.0.2.0/30"), ip_network("192.0.2.248/29")
-    pool = Pool(ip_network("192.0.2.0/24"), (part, other), ip_address("192.0.2.2"), (("a", part), ("b", other)))
-    assert [str(one) for one in pool.slice_of("a")] == ["192.0.2.1", "192.0.2.3"]
-    assert [str(one) for one in pool.slice_of("b")] == [f"192.0.2.{number}" for number in range(248, 255)]
-    assert list(pool.slice_of("c")) == []
-    assert not any(pool.has(one) for one in pool.slice_of("a"))
-    far = ip_network("2001:db8:0:0:1::/112")
-    pool = Pool(ip_network("2001:db8::/64"), (far,), None, (("a", far),))
-    assert str(next(pool.slice_of("a"))) == "2001:db8:0:0:1::"
-
-
 @pytest.mark.parametrize("subnet", ["10.0.0.0/9", "2001:db8::/64"])
 def test_a_large_subnet_with_little_left_takes_no_time(subnet: str) -> None:
     """All but ten addresses are excluded; a loop over the others would stop the service for minutes."""

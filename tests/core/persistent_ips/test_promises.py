@@ -13,13 +13,11 @@ from persistent_ips_world import Play, World, network
 
 SEQUENCES = int(os.environ.get("NODENET_IPAM_SEQUENCES", "400"))
 """`NODENET_IPAM_SEQUENCES=100000` takes a quarter of an hour."""
-SLICES = {"node-0": "192.0.2.8/30", "node-1": "192.0.2.12/31", "node-2": "192.0.2.14/32"}
 NETWORKS = (
     network(),
     network(subnets="192.0.2.0/29,2001:db8::/125"),
     network(subnets="192.0.2.0/28", excludeSubnets="192.0.2.8/29"),
-    network(subnets="192.0.2.0/28", ipam={"nodeSlices": SLICES}),
-    network(subnets="192.0.2.0/28", ipam={"nodeSlices": SLICES}, allowPersistentIPs=False),
+    network(subnets="192.0.2.0/28", allowPersistentIPs=False),
 )
 
 

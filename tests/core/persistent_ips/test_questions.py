@@ -58,8 +58,8 @@ def test_a_claim_that_is_being_deleted_or_of_another_network() -> None:
 def test_a_claim_is_not_shared_by_two_workloads() -> None:
     world = World(2)
     added(world, world.nodes[1], vm(world))
-    for_another = world.api.put_pod("thief", "vm", controller="thief")
-    text = "IPAMClaim vms/vm is used by pod vms/vm-1, which belongs to another workload"
+    for_another = world.api.put_pod("thief", "vm", machine="thief")
+    text = "IPAMClaim vms/vm is used by pod vms/vm-1, which is not of the same virtual machine"
     assert refused(world, for_another) == (Code.TRY_AGAIN, text)
     world.api.pods["vms", "vm-1"]["status"]["phase"] = "Succeeded"
     assert added(world, world.nodes[0], for_another)
@@ -68,14 +68,86 @@ def test_a_claim_is_not_shared_by_two_workloads() -> None:
 def test_a_claim_is_not_shared_on_one_node_either() -> None:
     world = World(1)
     added(world, world.nodes[0], vm(world), "c1")
-    assert refused(world, world.api.put_pod("thief", "vm", controller="thief"))[0] is Code.TRY_AGAIN
+    assert refused(world, world.api.put_pod("thief", "vm", machine="thief"))[0] is Code.TRY_AGAIN
+
+
+def test_two_replicas_do_not_share_a_claim() -> None:
+    """Without KubeVirt's labels nothing says that one is migrated to the other: the second waits for the first."""
+    world = World(2)
+    world.api.put_claim("c")
+    first, second = (world.api.put_pod(f"replica-{number}", "c") for number in range(2))
+    (address,) = added(world, world.nodes[1], first, "c1")
+    text = "IPAMClaim vms/c is used by pod vms/replica-0, which is not of the same virtual machine"
+    assert refused(world, second) == (Code.TRY_AGAIN, text)
+    world.delete(world.nodes[1], ("c1", "net1"))
+    world.finish(world.nodes[1])
+    del world.api.pods["vms", "replica-0"]
+    assert added(world, world.nodes[0], second) == (address,)
+
+
+def test_without_owner_pods_the_leases_say_who_has_a_claim() -> None:
+    """An earlier version of the cluster's kind of claims has no ownerPod: the API drops it."""
+    world = World(2)
+    added(world, world.nodes[1], vm(world))
+    world.api.change_claim(world.api.claims["vms", "vm"], owner_pod="", conditions=())
+    text = "IPAMClaim vms/vm is used by pod vms/vm-1, which is not of the same virtual machine"
+    assert refused(world, world.api.put_pod("thief", "vm", machine="thief")) == (Code.TRY_AGAIN, text)
+
+
+def test_a_claim_that_is_being_deleted_serves_the_machine_that_has_it() -> None:
+    """A person has deleted it; its finalizer keeps it until the machine is deleted, which still migrates and starts."""
+    world = World(2)
+    here, other = world.nodes
+    (address,) = added(world, here, vm(world), "c1")
+    world.api.change_claim(world.api.claims["vms", "vm"], deleting=True)
+    assert added(world, other, vm(world, number=2), "c2") == (address,)  # a migration
+    for node, container in ((here, "c1"), (other, "c2")):
+        world.delete(node, (container, "net1"))
+        world.finish(node)
+        world.do_chores(node)
+    assert added(world, here, vm(world, number=3), "c3") == (address,)  # a start
+    assert world.api.claims["vms", "vm"].owner_pod == "vm-3"
+
+
+def test_a_machine_made_again_under_its_name_waits_for_the_claim_of_the_earlier_one() -> None:
+    """The earlier machine was deleted, and its pod runs still."""
+    world = World(1)
+    added(world, world.nodes[0], vm(world), "c1")
+    world.api.change_claim(world.api.claims["vms", "vm"], deleting=True)
+    pod = vm(world, number=2)
+    world.api.pods["vms", "vm-2"]["metadata"]["labels"]["kubevirt.io/created-by"] = "another instance"
+    assert refused(world, pod)[0] is Code.TRY_AGAIN
+
+
+def test_a_claim_that_is_being_deleted_serves_nothing_else() -> None:
+    world = World(1)
+    world.foreign = {"vm"}
+    vm(world, deleting=True, ips=("192.0.2.3/29",))
+    text = "IPAMClaim vms/vm is being deleted"
+    assert refused(world, world.api.put_pod("other", "vm")) == (Code.TRY_AGAIN, text)
+    assert world.api.leases == {}
+
+
+def test_a_reference_that_has_changed_is_read_again() -> None:
+    """The pod's sandbox is made again on its node, and its annotation names another claim by then."""
+    world = World(1)
+    node = world.nodes[0]
+    pod = vm(world)
+    world.api.put_claim("other")
+    (before,) = added(world, node, pod, "c1")
+    world.delete(node, ("c1", "net1"))
+    world.finish(node)
+    networks = '[{"name": "blue", "interface": "net1", "ipam-claim-reference": "other"}]'
+    world.api.pods["vms", "vm-1"]["metadata"]["annotations"]["k8s.v1.cni.cncf.io/networks"] = networks
+    assert added(world, node, pod, "c2") != (before,)
+    assert world.api.claims["vms", "other"].owner_pod == "vm-1"
 
 
 def test_a_pod_that_was_refused_does_not_count_as_one_that_had_the_claim() -> None:
     """Two pods ask for a new claim at the same time; the one that was slower asks again, and the API is away."""
     world = World(2)
     first, second = world.nodes
-    machine, thief = vm(world), world.api.put_pod("thief", "vm", controller="other")
+    machine, thief = vm(world), world.api.put_pod("thief", "vm", machine="other")
     slower = world.add(second, thief, "c2")
     step_until(second, slower, 3)
     added(world, first, machine, "c1")
@@ -92,7 +164,7 @@ def test_a_pod_is_not_given_a_claim_while_the_api_does_not_say_who_has_it() -> N
     """The API is away for one request only."""
     world = World(2)
     added(world, world.nodes[1], vm(world))
-    thief = world.api.put_pod("thief", "vm", controller="other")
+    thief = world.api.put_pod("thief", "vm", machine="other")
     node = world.nodes[0]
     node.watch()
     run = world.add(node, thief)

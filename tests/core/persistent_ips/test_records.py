@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from ipaddress import ip_interface
+from ipaddress import ip_interface, ip_network
 
 import pytest
 from hypothesis import given
@@ -27,8 +27,8 @@ RECORDS: tuple[Record, ...] = (
     Reservation("blue", ADDRESSES[0], OWNER, State.REPORTED, "l1", "9", 12.5),
     Attachment("c1", "net1", "blue", OWNER, ADDRESSES, POD, "/run/netns/c1", "b1", 12.5),
     Attachment("c1", "net2", "blue", OWNER, (), None, "", "b1", 0.0),
-    PodReference(POD, "net1", "blue", "vm", Workload("a", "b", "c"), "vms/blue", "u1"),
-    NetworkSeen("blue", "d", "vms/blue"),
+    PodReference(POD, "net1", "blue", "vm", Workload("b", "c"), "vms/blue", (ADDRESSES[0].ip,)),
+    NetworkSeen("blue", "d", "vms/blue", (ADDRESSES[0].network,), (ip_network("192.0.2.1"),), "br-a 7"),
     Reservation("blue", ADDRESSES[0], OWNER, State.RESERVED, "l2", "9", 12.5, made_here=True),
 )
 

@@ -36,12 +36,15 @@ def test_an_interrupted_allocation_finds_its_own_lease() -> None:
 
 
 def test_an_orphan_is_reclaimed_when_a_subnet_is_full() -> None:
-    """The pods of a node that does not come back are gone; after ten minutes their addresses are given again."""
+    """A node does not come back, and its claims are deleted; after ten minutes their addresses are given again."""
     world = World(2, network(subnets="192.0.2.0/30"))
     for number in range(2):
-        added(world, world.nodes[0], world.api.put_pod(f"p{number}"))
+        added(world, world.nodes[0], vm(world, f"vm{number}"))
     world.live.clear()
     world.api.pods.clear()
+    for key in list(world.api.claims):
+        world.api.delete_claim(key)
+    world.nodes[1].watch()
     late = world.api.put_pod("late")
     for _ in range(2):
         run = world.add(world.nodes[1], late)

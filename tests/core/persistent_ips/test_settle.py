@@ -41,7 +41,7 @@ def test_after_a_failed_migration_no_other_workload_gets_the_claim() -> None:
     world.do_chores(target)
     assert world.api.claims["vms", "vm"].owner_pod == "vm-1"
     with pytest.raises(CniError, match="is used by pod vms/vm-1"):
-        added(world, third, world.api.put_pod("other", "vm", controller="other"), "c3")
+        added(world, third, world.api.put_pod("other", "vm", machine="other"), "c3")
 
 
 @pytest.mark.parametrize("gone", [True, False], ids=["deleted", "ended"])

@@ -104,7 +104,7 @@ def test_source_and_target_on_one_node_are_both_attached_after_a_lost_store(*, l
     ended(world, node, "c2", "vm-2")
     for third in (node, world.nodes[2]):
         with pytest.raises(CniError, match="is used by pod vms/vm-1"):
-            added(world, third, world.api.put_pod("other", "vm", controller="other"))
+            added(world, third, world.api.put_pod("other", "vm", machine="other"))
 
 
 @pytest.mark.parametrize("chores", [True, False])
@@ -115,7 +115,7 @@ def test_of_a_target_whose_node_died_no_other_workload_gets_the_claim(*, chores:
     if chores:
         world.do_chores(source)
     with pytest.raises(CniError, match="is used by pod vms/vm-1"):
-        added(world, world.nodes[2], world.api.put_pod("other", "vm", controller="other"))
+        added(world, world.nodes[2], world.api.put_pod("other", "vm", machine="other"))
     added(world, world.nodes[2], vm(world, number=3), "c3")
 
 

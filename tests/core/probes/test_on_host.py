@@ -7,6 +7,7 @@ from ipaddress import ip_address
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_file.content import Desired, parse
+from nodenet.core.node_file.demands import Lease
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.on_host import on_host
 
@@ -41,17 +42,7 @@ def test_a_link_is_found_by_its_mac_address_or_another_name() -> None:
     assert found.links.existing == {"eth0", "eth1"}
     assert found.links.made == {"primary.7"}
     assert found.addresses == (("eth1", ip_address("192.0.2.5")),)
-    assert found.ways_out.leased == {("eth0", Family.IPV4): ("eth0",)}
-    assert not found.ways_out.keeps("eth0", Family.IPV6)
-
-
-def test_other_parts_of_the_file_may_name_the_link() -> None:
-    """Whatever the order of a set of names is."""
-    text = TEXT.replace("base-iface: primary", "base-iface: eth0").replace("dhcp: true", "dhcp: false")
-    text += "routes: {config: [{state: absent, next-hop-interface: eth0}]}\n"
-    found = on_host(wish(text), (Link(2, "eth0", mac=MAC), Link(3, "eth1", altnames=("long-name",))))
-    assert not found.ways_out.keeps("eth0", Family.IPV4)
-    assert not found.ways_out.keeps("eth0", Family.IPV6)
+    assert found.demands.leases == {Lease("eth0", Family.IPV4)}
 
 
 def test_of_links_with_one_mac_address_the_master_is_meant() -> None:
@@ -63,11 +54,11 @@ def test_of_links_with_one_mac_address_the_master_is_meant() -> None:
 
 def test_names_may_be_exchanged() -> None:
     text = "interfaces:\n" + "".join(
-        f"- {{name: {name}, identifier: mac-address, mac-address: {mac}, ipv6: {{enabled: {on}}}}}\n"
+        f"- {{name: {name}, identifier: mac-address, mac-address: {mac}, ipv4: {{enabled: true, dhcp: {on}}}}}\n"
         for name, mac, on in (("eth0", OTHER, "false"), ("eth1", MAC, "true"))
     )
     found = on_host(wish(text), (Link(2, "eth0", mac=MAC), Link(3, "eth1", mac=OTHER)))
-    assert [found.ways_out.keeps(link, Family.IPV6) for link in ("eth0", "eth1")] == [True, False]
+    assert found.demands.leases == {Lease("eth0", Family.IPV4)}
 
 
 def test_a_link_that_is_not_there_keeps_its_name() -> None:

@@ -123,3 +123,11 @@ def test_a_gateway_that_answers_is_known() -> None:
     server, gateway = Question(Kind.DNS, "192.0.2.9"), Question(Kind.GATEWAY, "192.0.2.1", "eth0")
     assert Look({server: Answer.YES, gateway: Answer.NO}).gateway is None
     assert Look({server: Answer.YES, gateway: Answer.YES}).gateway is gateway
+
+
+def test_packets_as_large_as_the_mtu_are_asked_of_gateways_that_a_socket_can_name() -> None:
+    found = [each for each in questions(SNAPSHOT, (), Scope(), large=True) if each.kind is Kind.LARGE]
+    gateways = [each for each in questions(SNAPSHOT, (), Scope()) if each.kind is Kind.GATEWAY]
+    assert [each.name for each in found] == [each.name for each in gateways if not each.name.startswith("fe80")]
+    assert found
+    assert not [each for each in questions(SNAPSHOT, (), Scope()) if each.kind is Kind.LARGE]

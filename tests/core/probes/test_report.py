@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from nodenet.core.ip import Family
+from nodenet.core.node_file.demands import Hop
 from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
 from nodenet.core.probes.report import report
 from nodenet.core.probes.verdict import verdict
@@ -10,7 +12,10 @@ GATEWAY, DNS = Question(Kind.GATEWAY, "192.0.2.1", "eth0"), Question(Kind.DNS, "
 
 
 def test_every_answer_has_a_row_with_its_time() -> None:
-    before, after = Look({GATEWAY: Answer.YES}), Look({GATEWAY: Answer.NO, DNS: Answer.NOT_ASKED})
+    hops, there = frozenset({Hop("eth0", Family.IPV4, "192.0.2.1")}), frozenset({Family.IPV4})
+    before, after = (
+        Look(answers, hops, there) for answers in ({GATEWAY: Answer.YES}, {GATEWAY: Answer.NO, DNS: Answer.NOT_ASKED})
+    )
     document = report("worker-0.yml", before, after, verdict(before, after), {GATEWAY: 1.00049, DNS: 1.0})
     assert document == {
         "schema_version": 1,

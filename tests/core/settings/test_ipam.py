@@ -15,12 +15,9 @@ kubeconfig = "/etc/nodenet/ipam.kubeconfig"
 cni_bin_dirs = ["/usr/libexec/cni/"]
 lease_namespace = "network"
 claim_not_allowed = "ignore"
-unplug_reaper = true
 """
     found = parse([("a.toml", text)]).settings.ipam
-    assert found == IpamSettings(
-        "/etc/nodenet/ipam.kubeconfig", ("/usr/libexec/cni",), "network", NotAllowed.IGNORE, unplug_reaper=True
-    )
+    assert found == IpamSettings("/etc/nodenet/ipam.kubeconfig", ("/usr/libexec/cni",), "network", NotAllowed.IGNORE)
 
 
 @pytest.mark.parametrize(
@@ -29,10 +26,11 @@ unplug_reaper = true
         ('kubeconfig = "ipam.kubeconfig"', "expected an absolute path without '.' and '..'"),
         ('cni_bin_dirs = "/opt/cni/bin"', 'expected a list of directories, such as ["/opt/cni/bin"]'),
         ('cni_bin_dirs = ["/opt/cni/bin", "/opt/cni/bin/"]', "expected every item once"),
-        ('lease_namespace = "Kube_System"', "expected the name of a namespace, such as 'kube-system'"),
-        ('lease_namespace = ""', "expected the name of a namespace, such as 'kube-system'"),
+        ('lease_namespace = "Kube_System"', "expected the name of a namespace, such as 'nodenet-ipam'"),
+        ('lease_namespace = "kube-system"', "expected a namespace without other Leases, such as 'nodenet-ipam'"),
+        ('lease_namespace = "kube-node-lease"', "expected a namespace without other Leases"),
+        ('lease_namespace = ""', "expected the name of a namespace, such as 'nodenet-ipam'"),
         ('claim_not_allowed = "ignored"', "expected one of error, ignore (did you mean 'ignore'?)"),
-        ('unplug_reaper = "yes"', "expected true or false, without quotes"),
         ("binaries = []", "unknown key 'ipam.binaries'"),
     ],
 )

@@ -49,7 +49,7 @@ def test_only_changed_stages_are_signalled() -> None:
 def test_each_signal_comes_with_its_change_and_not_again() -> None:
     boot = START.boot.begun(StageName.NMSTATE, 1.0).after(StageName.NMSTATE, Failed(PROBLEM, Facts()), 2.0)
     facts = Facts(node_file="a.yml", digest="new", applied_digest="old", selection=BOTH)
-    after = replace(START, boot=boot, facts=facts, drift=PROBLEM)
+    after = replace(START, boot=boot, facts=facts, losses=(replace(PROBLEM, message=Message.NODE_IP_DRIFT),))
     assert signals(START, after) == {
         "NetworkApplied": ["a.yml", "old"],
         "RolledBack": ["new", "mtu is 1500"],

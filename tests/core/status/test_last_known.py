@@ -45,11 +45,11 @@ def test_the_error_that_ended_the_daemon_stays_first() -> None:
 @pytest.mark.parametrize(
     ("age", "said"),
     [
-        (0.4, "nodenetd is not running; as of 0 s ago (kubelet is held back)"),
-        (59.9, "nodenetd is not running; as of 59 s ago (kubelet is held back)"),
-        (150.0, "nodenetd is not running; as of 2 min 30 s ago (kubelet is held back)"),
-        (7500.0, "nodenetd is not running; as of 2 h 5 min ago (kubelet is held back)"),
-        (200000.0, "nodenetd is not running; as of 2 d 7 h ago (kubelet is held back)"),
+        (0.4, "nodenetd is not running; this status is 0 s old (kubelet is held back)"),
+        (59.9, "nodenetd is not running; this status is 59 s old (kubelet is held back)"),
+        (150.0, "nodenetd is not running; this status is 2 min 30 s old (kubelet is held back)"),
+        (7500.0, "nodenetd is not running; this status is 2 h 5 min old (kubelet is held back)"),
+        (200000.0, "nodenetd is not running; this status is 2 d 7 h old (kubelet is held back)"),
         (None, "nodenetd is not running (kubelet is held back)"),
     ],
 )

@@ -58,14 +58,14 @@ def test_a_node_that_has_not_begun() -> None:
 
 def test_lost_node_ips_are_drift() -> None:
     lost = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.7 is missing", "See to it")
-    drifted = document(BootStatus(new_boot({}, degrade=True), drift=lost))
+    drifted = document(BootStatus(new_boot({}, degrade=True), losses=(lost,)))
     assert (value(GOOD, "nodenet_node_ips_missing"), value(drifted, "nodenet_node_ips_missing")) == (0, 1)
     assert value(drifted, "nodenet_problem", problem="node_ip_drift", stage="nodeip") == 1
 
 
 def test_two_problems_with_one_name_are_one_sample() -> None:
     """A sample that comes twice makes node_exporter refuse the whole file."""
-    status = BootStatus(new_boot({}, degrade=True), drift=None, refused=Refusal(PROBLEM))
+    status = BootStatus(new_boot({}, degrade=True), losses=(), refused=Refusal(PROBLEM))
     twice = document(replace(status, uplink=replace(PROBLEM, cause="another one")))
     assert len(twice["problems"]) == 2
     assert value(twice, "nodenet_problem", problem="apply_failed", stage="") == 1

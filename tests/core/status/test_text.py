@@ -14,7 +14,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal, document
-from nodenet.core.status.text import lines
+from nodenet.core.status.text import WHILE_WAITING, lines
 from status_cases import DEGRADED, FACTS, GOOD, PROBLEM, WAITING, provided
 
 
@@ -91,7 +91,7 @@ def test_a_document_of_an_older_daemon_is_shown_too() -> None:
         (None, None, None, "none; host name worker-0"),
         (
             *(None, None, "b" * 64),
-            f"none; the file was removed, its configuration {'b' * 12} is still active; host name worker-0",
+            f"none for worker-0; the configuration {'b' * 12} of an earlier file is still active; host name worker-0",
         ),
         ("a.yaml and a.yml", None, None, "a.yaml and a.yml, NOT applied; no node file is applied; host name worker-0"),
         (
@@ -135,11 +135,11 @@ def test_a_lost_node_ip_is_not_shown_as_present() -> None:
     """The line of the node IPs and the problem say the same (R57)."""
     drift = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.5 is missing (eth0: no carrier)", "Restore it")
     facts = replace(FACTS, selection=Selection((ip_address("192.0.2.5"),), "eth0"))
-    made = replace(BootStatus(new_boot({}, degrade=True), facts, ready=True), drift=drift)
+    made = replace(BootStatus(new_boot({}, degrade=True), facts, ready=True), losses=(drift,))
     text = list(lines(document(made), 9.0))
     assert text[1] == "  node IPs    192.0.2.5 on eth0 (published, but missing on this node: see the problem)"
     assert "  problem     nodeip: Node IP 192.0.2.5 is missing (eth0: no carrier)" in text
-    assert list(lines(document(replace(made, drift=None)), 9.0))[1] == "  node IPs    192.0.2.5 on eth0"
+    assert list(lines(document(replace(made, losses=())), 9.0))[1] == "  node IPs    192.0.2.5 on eth0"
 
 
 def test_a_refused_node_file_is_not_shown_as_none() -> None:
@@ -168,3 +168,38 @@ def test_kubelet_is_not_held_back_while_it_runs(ready: bool, runs: bool, said: s
     """After a restart of nodenetd the boot is not ready for a moment, and kubelet goes on (R57)."""
     text = next(lines(GOOD | {"ready": ready}, 9.0, kubelet_runs=runs))
     assert text == f"ok ({said})"
+
+
+def test_each_node_ip_has_its_own_link() -> None:
+    """Of two NICs, the second one may have the address of the other family (A10)."""
+    two = GOOD | {"node_ips": ["192.0.2.5", "2001:db8::5"], "link": "eth0"}
+
+    def told(*links: str) -> str:
+        places = [
+            {"address": address, "link": link, "source": ""}
+            for address, link in zip(two["node_ips"], links, strict=True)
+        ]
+        return next(line for line in lines(two | {"node_ip_places": places}, 9.0) if "node IPs" in line)
+
+    assert told("eth0", "eth0") == "  node IPs    192.0.2.5, 2001:db8::5 on eth0"
+    assert told("eth0", "eth1") == "  node IPs    192.0.2.5 on eth0, 2001:db8::5 on eth1"
+    assert told("eth0", "") == "  node IPs    192.0.2.5 on eth0, 2001:db8::5"
+
+
+def test_a_wait_has_something_to_do() -> None:
+    """At three in the morning the cause alone is not enough (A13)."""
+    text = list(lines(WAITING, 9.0))
+    found = text.index("  waiting     nmstate: NetworkManager is not on the bus yet")
+    assert text[found + 1].startswith("  to do       `nmcli device` and ")
+    assert set(WHILE_WAITING) == {stage["name"] for stage in GOOD["stages"]}
+
+
+def test_a_stage_that_is_about_an_earlier_file_says_so() -> None:
+    """The file on the disk was refused: the header says that it is not applied (A13)."""
+    row = next(line for line in lines(GOOD | {"digest": "b" * 64}, 9.0) if line.startswith("  nmstate "))
+    assert row.endswith("before the present file: applied")
+
+
+def test_a_name_that_is_not_static_is_shown_with_its_source() -> None:
+    named = lines(GOOD | {"hostname_source": "by eth0: DHCP4 host_name"}, 9.0)
+    assert any(line.endswith("host name worker-0 (by eth0: DHCP4 host_name)") for line in named)

@@ -25,6 +25,17 @@ def eth0(**values: Any) -> dict[str, Any]:
     return {"interfaces": [{"name": "eth0", "type": "ethernet", **values}]}
 
 
+def test_a_node_ip_that_another_link_gets_moves_there() -> None:
+    """The most ordinary change of day 2: it stays the node IP (A3b)."""
+    section = {"enabled": True, "address": [{"ip": "192.0.2.5", "prefix-length": 24}]}
+    moved = {"interfaces": [{"name": "eth0", "ipv4": {"enabled": False}}, {"name": "eth1", "ipv4": section}]}
+    node = Node(("192.0.2.5",), "eth0")
+    assert "the node IP 192.0.2.5 moves from eth0 to eth1" in meaning(moved, STATE, node)
+    assert LEAVES not in meaning(moved, STATE, node)
+    moved["interfaces"][1]["state"] = "absent"
+    assert LEAVES in meaning(moved, STATE, node)
+
+
 def test_each_value_is_shown_before_and_after() -> None:
     """A value that is the same is none; addresses are written with their prefix."""
     address = [{"ip": "192.0.2.9", "prefix-length": 24}]

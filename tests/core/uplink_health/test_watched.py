@@ -47,6 +47,16 @@ def test_below_a_bridge_of_the_node_file_its_ports_count() -> None:
     assert uplinks(Place("br-ex"), ()) == ("br-ex",)
 
 
+def test_behind_a_patch_port_the_ports_of_the_other_bridge_count() -> None:
+    """The bond of a node file may be in a bridge of its own; both its cables can be pulled (R5). Pods never count."""
+    to_phy, to_ex, to_int = (OvsPort(name, (OvsInterface(name, "patch"),)) for name in ("to-phy", "to-ex", "to-int"))
+    bond = OvsPort("bond", (OvsInterface("eth2", "system"), OvsInterface("eth3")))
+    pods = OvsBridge("br-int", ports=(to_int, OvsPort("veth1", (OvsInterface("veth1"),))))
+    bridges = (OvsBridge("br-ex", ports=(to_phy, to_int)), OvsBridge("br-phy", ports=(bond, to_ex)), pods)
+    assert uplinks(Place("br-ex"), bridges) == ("eth2", "eth3")
+    assert uplinks(Place("br-ex"), (bridges[0], pods)) == ("br-ex",)
+
+
 def test_the_gateways_of_the_default_routes_in_use_are_asked() -> None:
     """Of the families of the node IPs, of the lowest metric, each once; a route without one has nobody to ask."""
     six = Route(ip_network("::/0"), (NextHop("eth0", ip_address("fe80::1")),), metric=1024)

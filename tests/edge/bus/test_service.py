@@ -102,8 +102,16 @@ def about(topic: str) -> str:
     return f"about {topic}"
 
 
+def to_entry(number: int, seconds: str, who: str, force: bool) -> TrialOrder:  # noqa: FBT001
+    return replace(ORDER, name="old.yml", seconds=float(seconds), who=who, entry=number, force=force)
+
+
+ORDER = TrialOrder("old.yml", "e" * 64, 0.0, "root")
+
+
 ORDERS = Orders(
     reload=refuse,
+    prune=refuse,
     reselect=refuse,
     remove_bridge=refuse,
     run_stage=lambda _: None,
@@ -112,6 +120,8 @@ ORDERS = Orders(
     try_file=refuse_trial,
     confirm=refuse_file,
     roll_back=refuse_file,
+    history=lambda: "the history",
+    to_entry=to_entry,
 )
 START = BootStatus(new_boot({}, degrade=True), boot_id="b")
 
@@ -156,6 +166,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
 
     orders = Orders(
         reload=refuse,
+        prune=refuse,
         reselect=refuse,
         remove_bridge=refuse,
         run_stage=lambda _: None,
@@ -164,6 +175,8 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
         try_file=refuse_trial,
         confirm=refuse_file,
         roll_back=refuse_file,
+        history=lambda: "the history",
+        to_entry=to_entry,
     )
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Explain", "s", ["node-ip"])
@@ -210,6 +223,9 @@ async def test_a_trial_is_begun_and_ended_over_the_bus(private_bus: PrivateBus) 
     async with serving(private_bus, orders, [START]), client(private_bus.address) as bus:
         reply = await call(bus, "Try", "ssus", ["new.yml", "a" * 64, 90, "root"])
         assert (reply.error_name, reply.body) == (Busy.bus_name, ["new.yml for 90 s by root (aaaa)"])
+        reply = await call(bus, "RollBackTo", "uusb", [7, 60, "root", True])
+        assert (reply.error_name, reply.body) == (Busy.bus_name, ["old.yml for 60 s by root (eeee)"])
+        assert (await call(bus, "History")).body == ["the history"]
         assert (await call(bus, "ConfirmTrial", "s", ["b" * 64])).message_type is MessageType.METHOD_RETURN
         assert (await call(bus, "RollBackTrial", "s", ["c" * 64])).message_type is MessageType.METHOD_RETURN
         assert (await call(bus, "RollBackTrial")).message_type is MessageType.ERROR

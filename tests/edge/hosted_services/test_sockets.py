@@ -66,4 +66,4 @@ def test_a_server_of_dns_by_udp_alone_is_seen_on_dns_s_own_port_only() -> None:
     """On a port above 1023 any user may have one, and it is in no way of a balancer by TCP."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
-        assert OtherStacks().look((), (server.getsockname()[1],), ()).listeners == ()
+        assert OtherStacks().look((), (server.getsockname()[1],)).listeners == ()

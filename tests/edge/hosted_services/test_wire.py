@@ -16,7 +16,6 @@ import pytest
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.edge.hosted_services.vip_addresses import VipAddresses
 from nodenet.edge.hosted_services.wire import Wire
 
 pytestmark = pytest.mark.skipif(
@@ -76,15 +75,19 @@ def test_a_link_that_is_not_there_and_one_without_ethernet(hosts: dict[int, Name
     assert claims(hosts[1], "br0", VIP4, VIP6) == {VIP4: frozenset(), VIP6: frozenset()}
 
 
-def test_a_vip_is_taken_off_its_link_once(hosts: dict[int, Namespace]) -> None:
-    host = hosts[2]
-    host.ip("address add 192.0.2.2/24 dev eth0 label eth0:vip", "address add 2001:db8::2/128 dev eth0 nodad")
-    edge = VipAddresses()
-    present = host.call(lambda: edge.present({VIP4, VIP6, NOBODY4}))
-    assert {(address.address, address.link) for address in present} == {(VIP4, "eth0"), (VIP6, "eth0")}
-    assert [host.call(lambda one=one: edge.remove(one)) for one in present] == [True, True]  # type: ignore[misc]
-    assert [host.call(lambda one=one: edge.remove(one)) for one in present] == [False, False]  # type: ignore[misc]
-    assert host.call(lambda: edge.present({VIP4, VIP6})) == ()
+def test_the_kernel_knows_the_node_that_sends_it_packets(hosts: dict[int, Namespace]) -> None:
+    """The holder of a VIP sends its advertisements from its node IP to each peer, and asks for the peer's MAC first."""
+
+    def speak() -> None:
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as line:
+            line.sendto(b"", ("192.0.2.11", 9))
+
+    hosts[2].call(speak)
+    deadline = time.monotonic() + 5
+    wanted = (ip_address("192.0.2.12"), MACS[2])
+    while wanted not in hosts[1].call(lambda: Wire().neighbours("br0")):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
 
 def test_an_advertisement_that_a_router_has_passed_on_is_no_claim(hosts: dict[int, Namespace]) -> None:

@@ -13,17 +13,17 @@ from nodenet.core.hostname.sources import Origin, Source
 from nodenet.edge.bus.connection import Message, Variant
 from nodenet.edge.hostname.lease_names import MOST_CONNECTIONS, NAME, PATH, LeaseNames
 
-ACTIVE = f"{NAME}.Connection.Active"
+DEVICE = f"{NAME}.Device"
 
 
 def active(name: str, **leases: str) -> dict[str, Variant]:
-    """Return the properties of an active connection; *leases* by property, as object paths."""
-    return {"Id": Variant("s", name)} | {which: Variant("o", path) for which, path in leases.items()}
+    """Return the properties of the device of an active connection; *leases* by property, as object paths."""
+    return {"Interface": Variant("s", name)} | {which: Variant("o", path) for which, path in leases.items()}
 
 
 @dataclass
 class StandIn:
-    """NetworkManager: the properties of its active connections, and the options of its leases, each by path."""
+    """NetworkManager: the device of each active connection, and the options of its leases, each by path."""
 
     connections: dict[str, dict[str, Variant] | None]
     leases: dict[str, dict[str, Variant]] = field(default_factory=dict)
@@ -40,8 +40,10 @@ class StandIn:
             case [interface, "Options"] if interface.removeprefix(f"{NAME}.") in ("DHCP4Config", "DHCP6Config"):
                 options = self.leases.get(message.path)
                 body = None if options is None else Variant("a{sv}", options)
-            case [interface] if interface == ACTIVE:
-                if (values := self.connections[message.path]) is not None:
+            case [_, "Devices"]:
+                body = Variant("ao", [f"{message.path}/device"])
+            case [interface] if interface == DEVICE:
+                if (values := self.connections[message.path.removesuffix("/device")]) is not None:
                     return Message.new_method_return(message, "a{sv}", [values])
         if body is None:
             return Message.new_error(message, "org.freedesktop.DBus.Error.UnknownObject", "gone")
@@ -75,7 +77,7 @@ async def test_each_lease_gives_its_names_with_their_place(private_bus: PrivateB
         assert await names.names() == (
             Source(Origin.DHCP, "eth0: DHCP4 host_name", "worker-0"),
             Source(Origin.DHCP6_FQDN, "eth0: DHCP6 fqdn_fqdn", "worker-0.example"),
-            Source(Origin.DHCP, "eth0: DHCP6 host_name", "w6"),
+            Source(Origin.DHCP6_FQDN, "eth0: DHCP6 host_name", "w6"),
         )
 
 
@@ -98,7 +100,9 @@ async def test_only_the_first_connections_are_asked(private_bus: PrivateBus) -> 
     service = StandIn({f"/active/{number}": active("vlan") for number in range(MOST_CONNECTIONS + 9)})
     async with names_of(private_bus, service) as names:
         assert await names.names() == ()
-    assert service.asked == [PATH, *(f"/active/{number}" for number in range(MOST_CONNECTIONS))]
+    assert [path for path in service.asked if not path.endswith("/device")] == [
+        PATH, *(f"/active/{number}" for number in range(MOST_CONNECTIONS))
+    ]  # fmt: skip
 
 
 async def test_without_network_manager_there_is_no_name(private_bus: PrivateBus) -> None:

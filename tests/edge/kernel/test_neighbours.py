@@ -96,6 +96,12 @@ def test_an_entry_that_somebody_fixed_stays(near: Namespace) -> None:
     assert entry["state"] == ["PERMANENT"]
 
 
+def test_on_a_link_without_arp_no_host_answers(near: Namespace) -> None:
+    """The kernel makes an entry for any address there: the second question said yes."""
+    near.ip("link set eth0 arp off")
+    assert [answers(near, NOBODY4, seconds=SHORT) for _ in range(3)] == [False] * 3
+
+
 def test_a_router_that_comes_later_is_seen(near: Namespace) -> None:
     """That the link was down when it was asked is not the end."""
     near.ip("link set eth0 down")

@@ -153,7 +153,7 @@ async def test_a_refusal_is_worded_with_the_apis_reason(tmp_path: Path) -> None:
     error, _ = await asked(tmp_path, status(403, 'pods "p" is forbidden: no role'), CALLS["pod"][0])
     assert str(error) == (
         'The API refuses /api/v1/namespaces/team/pods/p: pods "p" is forbidden: no role (status 403). '
-        "Give the ServiceAccount the roles of packaging/cluster/rbac.yaml"
+        "Apply the manifests of /usr/share/nodenet/cluster, and look at the token"
     )
 
 

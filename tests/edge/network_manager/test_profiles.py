@@ -6,6 +6,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import asdict, dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any
 
 import pytest
@@ -13,6 +14,7 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import NotAllowed, Unavailable
+from nodenet.core.network_manager.leases import is_held
 from nodenet.core.network_manager.objects import NAME, PATH
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.edge.bus.connection import PROPERTIES, Message, MessageType, Variant
@@ -252,3 +254,51 @@ async def test_a_link_that_is_not_disconnected(private_bus: PrivateBus) -> None:
     async with profiles(private_bus, StandIn(idle="NotAllowed")) as made:
         with pytest.raises(Unavailable, match="does not disconnect eth0"):
             await made.disconnect("eth0")
+
+
+@dataclass
+class Leasing(StandIn):
+    """eth0 has a lease; *method* is the one of its applied profile, "" where none is active."""
+
+    method: str = "auto"
+
+    def answer(self, message: Message) -> Message | None:
+        if message.member != "GetAppliedConnection" or message.message_type is not MessageType.METHOD_CALL:
+            return super().answer(message)
+        if not self.method:
+            return Message.new_error(message, f"{NAME}.Device.NotActive", "not active")
+        settings = {"ipv4": {"method": Variant("s", self.method)}, "ipv6": {"method": Variant("s", "auto")}}
+        return Message.new_method_return(message, "a{sa{sv}}t", [settings, 1])
+
+    def _objects(self) -> dict[str, Any]:
+        options = {"ip_address": Variant("s", "192.0.2.9"), "subnet_mask": Variant("s", "255.255.255.0")}
+        leases = {"/dhcp/1": {f"{NAME}.DHCP4Config": {"Options": Variant("a{sv}", options)}}}
+        found = super()._objects() | leases
+        found["/device/1"][f"{NAME}.Device"]["Dhcp4Config"] = Variant("o", "/dhcp/1")
+        return found
+
+
+async def test_a_lease_differs_from_one_that_was_given_up_by_what_network_manager_says(private_bus: PrivateBus) -> None:
+    """Its options are the same, also once it was given up: what was applied, and each lease, make the difference."""
+    service, bus = Leasing(), quiet(private_bus.address)
+
+    def changed(properties: dict[str, Variant]) -> Message:
+        body = [f"{NAME}.DHCP4Config", properties, []]
+        return Message.new_signal("/dhcp/1", PROPERTIES, "PropertiesChanged", "sa{sv}as", body)
+
+    async with client(private_bus.address) as other, running(bus):
+        other.add_message_handler(service.answer)
+        await other.request_name(NAME)
+        assert await bus.wait_up(5)
+        made = Profiles(bus)
+        before = (await made.leases({"eth0"}))["eth0"]
+        assert before.address == ip_address("192.0.2.9")
+        assert (await made.leases({"eth0"}), await made.leases({"eth7"})) == ({"eth0": before}, {})
+        service.method = "manual"
+        assert not is_held(before, (await made.leases({"eth0"}))["eth0"], 1.0, ())
+        await other.send(changed({}))
+        assert not is_held(before, (await made.leases({"eth0"}))["eth0"], 1.0, ()), "another property"
+        await other.send(changed({"Options": Variant("a{sv}", {})}))
+        assert is_held(before, (await made.leases({"eth0"}))["eth0"], 1.0, ())
+        service.method = ""
+        assert (await made.leases({"eth0"}))["eth0"].applied != before.applied

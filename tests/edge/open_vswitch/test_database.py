@@ -254,6 +254,34 @@ async def test_a_mark_leaves_other_keys_alone(tmp_path: Path) -> None:
     ]
 
 
+async def test_a_port_is_put_on_its_bridge_with_what_it_had(tmp_path: Path) -> None:
+    """Interface, port and bridge in one transaction: a port that no bridge refers to is gone at its end."""
+    stand_in = StandIn()
+    item = OvsInterface("patch", "patch", external_ids={"a": "b"}, options={"peer": "other"})
+    async with database(tmp_path, stand_in) as ovsdb:
+        await ovsdb.add_port("br-ex", OvsPort("patch", (item,), {"ovn-localnet-port": "physnet"}))
+    inside, outside, changed, _ = (operation for m in stand_in.heard for operation in m["params"][1:])
+    expected = {"name": "patch", "type": "patch"}
+    assert inside["row"] == {
+        **expected,
+        "options": ["map", [["peer", "other"]]],
+        "external_ids": ["map", [["a", "b"]]],
+    }
+    assert outside["row"]["interfaces"] == ["named-uuid", inside["uuid-name"]]
+    assert outside["row"]["external_ids"] == ["map", [["ovn-localnet-port", "physnet"]]]
+    assert (changed["table"], changed["where"]) == ("Bridge", [["name", "==", "br-ex"]])
+    assert changed["mutations"] == [["ports", "insert", ["named-uuid", outside["uuid-name"]]]]
+
+
+async def test_a_port_number_is_asked_for(tmp_path: Path) -> None:
+    stand_in = StandIn()
+    async with database(tmp_path, stand_in) as ovsdb:
+        await ovsdb.request_ofport("eth0", 1)
+    update, _ = (operation for m in stand_in.heard for operation in m["params"][1:])
+    assert (update["table"], update["where"]) == ("Interface", [["name", "==", "eth0"]])
+    assert update["row"] == {"ofport_request": 1}
+
+
 async def test_what_is_removed_is_named_by_its_row(tmp_path: Path) -> None:
     """And what is not there is not removed."""
     stand_in = StandIn(tables={"Bridge": [{"_uuid": ["uuid", "b1"]}]})

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-import json
+import hashlib
 from pathlib import Path
 
 import pytest
 
 from nodenet.core.errors import NodenetError
+from nodenet.core.history import entry
+from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.edge.report.sources import keyfiles, last_good, node_files, records
 
 
@@ -49,14 +51,17 @@ def test_keyfiles_of_directories_that_may_be_absent(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["", "[]", "{", "null", "1"])
 def test_a_record_that_is_none(content: str, tmp_path: Path) -> None:
-    (tmp_path / "good.json").write_text(content)
-    assert last_good(tmp_path / "good.json") == ""
-    assert last_good(tmp_path / "gone.json") == ""
+    (tmp_path / "1.json").write_text(content)
+    assert last_good(tmp_path) == ""
+    assert last_good(tmp_path / "gone") == ""
 
 
 def test_the_text_of_the_last_good_file(tmp_path: Path) -> None:
-    (tmp_path / "good.json").write_text(json.dumps({"version": 1, "text": "a: 1\n"}))
-    assert last_good(tmp_path / "good.json") == "a: 1\n"
+    for number, text in enumerate(("a: 1\n", "a: 2\n", "a: 3\n"), 1):
+        digest = hashlib.sha256(text.encode()).hexdigest()
+        one = Entry(Kind.NODE_FILE, Result.COMMITTED, "a.yml", text, digest, "a", "b", 1.0, good=number < 3)
+        (tmp_path / f"{number}.json").write_bytes(entry.render(one, 4096))
+    assert last_good(tmp_path) == "a: 2\n"
 
 
 def test_the_records_that_there_are(tmp_path: Path) -> None:

@@ -1,12 +1,13 @@
-"""Does a unit have processes? As the kernel writes cgroup.events."""
+"""Does a unit have processes, and with which variables? As the kernel writes cgroup.events, cgroup.procs and /proc."""
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
-from nodenet.edge.systemd.cgroups import has_processes
+from nodenet.edge.systemd.cgroups import environment, has_processes
 
 
 def tree(path: Path, unit: str, events: str) -> Path:
@@ -26,3 +27,40 @@ def test_a_unit_without_a_group_does_not_run(tmp_path: Path) -> None:
     group = tree(tmp_path, "kubelet.service.d", "populated 1\n")
     assert not has_processes("kubelet.service", group)
     assert not has_processes("kubelet.service", tmp_path / "none")
+
+
+def listed(path: Path, *processes: int) -> Path:
+    """Return a tree in which kubelet has *processes*."""
+    group = tree(path, "kubelet.service", "populated 1\n") / "system.slice/kubelet.service"
+    (group / "cgroup.procs").write_text("".join(f"{number}\n" for number in processes))
+    return path
+
+
+def test_the_variables_are_those_of_the_oldest_process(tmp_path: Path) -> None:
+    """Of the real /proc: a process that kubelet started itself may have other variables."""
+    first, second = (
+        subprocess.Popen(["sleep", "60"], env={"KUBELET_NODE_IP": address}) for address in ("192.0.2.5", "192.0.2.6")
+    )
+    try:
+        group = listed(tmp_path, second.pid, first.pid, 2**22 + 1)
+        assert environment("kubelet.service", group) is None, "a process that just began may still be systemd's own"
+        old = tmp_path / "proc"
+        for number, began in ((first.pid, 500), (second.pid, 501)):
+            (old / str(number)).mkdir(parents=True)
+            (old / str(number) / "environ").symlink_to(f"/proc/{number}/environ")
+            text = Path(f"/proc/{number}/stat").read_text()
+            fields = text.rpartition(")")[2].split()
+            fields[19] = str(began)
+            (old / str(number) / "stat").write_text(f"{number} (a ) b) {' '.join(fields)}")
+        found = environment("kubelet.service", group, old)
+        assert found is not None
+        assert found["KUBELET_NODE_IP"] == "192.0.2.5"
+    finally:
+        for process in (first, second):
+            process.kill()
+            process.wait()
+
+
+def test_a_unit_without_processes_has_no_variables(tmp_path: Path) -> None:
+    assert environment("kubelet.service", listed(tmp_path)) is None
+    assert environment("crio.service", tmp_path) is None

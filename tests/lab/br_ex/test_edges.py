@@ -39,7 +39,7 @@ from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.edge.files import disk as files
-from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel import netlink, standing
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.network_manager.profiles import Profiles
@@ -51,7 +51,7 @@ from nodenet.stages.apply.profile_backup import ProfileKeeper
 
 async def facts(profiles):
     async with Nmstate(("/usr/lib/nodenet/bundled",)).transaction() as transaction:
-        gatherer = Gatherer(profiles, Ovsdb(), Sysctls(), netlink, files)
+        gatherer = Gatherer(profiles, Ovsdb(), Sysctls(), netlink, standing, files)
         return bridge_facts_json.document(await gatherer.gather(transaction, None))
 
 async def alive(profiles, seconds):

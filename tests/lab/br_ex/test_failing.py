@@ -16,8 +16,7 @@ SCRIPT = """#!/bin/sh
 # Keep the uplink down for the first second of br-ex: the gateway does not answer, and the apply is not accepted.
 # Not longer: after the rollback br-ex is there for a moment, and the uplink would stay down.
 while sleep 0.05; do
-  grep -q '"applying"' /var/lib/nodenet/bridge-intent.json 2>/dev/null || continue
-  started=$(grep '"started"' /var/lib/nodenet/bridge-intent.json)
+  started=$(grep -o '"started": [0-9.]*' /var/lib/nodenet/change.json 2>/dev/null) || continue
   [ "$started" = "$before" ] || { echo "apply $started"; left=20; }
   before=$started
   [ "$left" -gt 0 ] && ip link show br-ex >/dev/null 2>&1 || continue

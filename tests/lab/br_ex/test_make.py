@@ -16,7 +16,7 @@ import pytest
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, LabError, Lan, Node, eventually
 from pinger import Pinger
-from story import causes, disk_times, nothing_left, settle, stage, story
+from story import causes, checkpoints, disk_times, nothing_left, settle, stage, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
 BRIDGED = 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
@@ -275,8 +275,8 @@ def test_ovs_vswitchd_is_killed_in_the_middle(dhcp_node: Node, lan: Lan, pause: 
 
 def touched(node: Node) -> None:
     """Wait until the making of br-ex has begun."""
-    intent = "/var/lib/nodenet/bridge-intent.json"
-    eventually(lambda: node.path(intent).exists(), "the intent to make br-ex", timeout=30, pause=0.01)
+    change = "/var/lib/nodenet/change.json"
+    eventually(lambda: node.path(change).exists(), "the change that makes br-ex", timeout=30, pause=0.01)
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.15, 0.4, 0.8, 1.4])
@@ -298,15 +298,13 @@ def test_a_power_cut_in_the_middle(dhcp_node: Node, pause: float) -> None:
 
 
 def test_nodenetd_is_killed_in_the_middle(dhcp_node: Node) -> None:
-    """The next process rolls back the checkpoint that the record names, and makes br-ex again (R2)."""
+    """The next process rolls back the checkpoint of the open change, and makes br-ex again (R2)."""
     node = dhcp_node
     before = identity(node, "eth0")
     node.write(SETTINGS, BRIDGED)
     node.run("systemctl restart --no-block nodenetd")
     touched(node)
-    record = node.path("/var/lib/nodenet/bridge-intent.json")
-    named = '"checkpoint": "/org/freedesktop/NetworkManager/Checkpoint/'
-    eventually(lambda: named in record.read_text(), "the checkpoint in the record", timeout=30, pause=0.01)
+    eventually(lambda: "Checkpoint/" in checkpoints(node), "the checkpoint", timeout=30, pause=0.01)
     node.run("systemctl kill --signal=KILL nodenetd")
     node.wait_until('nodenetctl status --json | grep -q \'"bridge": "br-ex"\'', timeout=120)
     assert settle(node)["health"] == "ok"

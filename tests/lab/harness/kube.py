@@ -11,9 +11,10 @@ The API is at `cluster.server.url`, 10.88.N.1:6443, for the LAN's nodes. Closing
 everything. `kubelet.py` gives a node a real kubelet.
 """
 
+import contextlib
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -141,6 +142,15 @@ class Cluster:
         for name, process in self._running.items():
             if process.poll() is not None:
                 raise host.LabError(f"{name} ended with {process.returncode}:\n{host.tail(self.log(name))}")
+
+    @contextlib.contextmanager
+    def stopped(self) -> Iterator[Path]:
+        """Stop kube-apiserver and etcd; yield the directory of etcd's data, which may be copied or replaced."""
+        for name in (Path(Program.APISERVER.path).name, Path(etcd()).name):
+            ns.end(self._running.pop(name), timeout=5)
+        yield self.directory / "etcd"
+        self._start_etcd()
+        self._start_apiserver()
 
     def run(self, name: str, *command: str | Path) -> None:
         """Start a program beside the control plane; it ends with it."""

@@ -41,7 +41,7 @@ HAPROXY = "/run/nodenet/hosted/haproxy.cfg"
 
 def servers(node: Node) -> list[str]:
     text = node.run(f"cat {HAPROXY}", check=False).stdout
-    return [line.split()[1] for line in text.splitlines() if line.strip().startswith("server ")]
+    return list(dict.fromkeys(line.split()[1] for line in text.splitlines() if line.strip().startswith("server ")))
 
 
 def cached(node: Node) -> str:

@@ -70,11 +70,11 @@ def test_names_are_answered_from_disk_and_the_other_servers_follow_network_manag
     assert ask(node, "site.test") == "NOERROR 192.0.2.99"
     node.run("systemctl stop coredns")
     until_answer(node, "pod.c.example.com", "NOERROR 192.0.2.99", timeout=40)
-    # A user's program in its place is named and not asked; CoreDNS that is back is.
-    start_server(node, "user-dns", ("127.0.0.1", 5354), "192.0.2.66", user="nobody")
-    node.wait_until("journalctl -b -u nodenetd | grep -q 'not asked for names of c.example.com: user '", timeout=40)
+    # Root of a container in its place is named and not asked; CoreDNS that is back is.
+    start_server(node, "pod-dns", ("127.0.0.1", 5354), "192.0.2.66", slice_="kubepods.slice")
+    node.wait_until("journalctl -b -u nodenetd | grep -q 'not asked for names of c.example.com: a socket'", timeout=40)
     assert ask(node, "other-pod.c.example.com") == "NOERROR 192.0.2.99"
-    node.run("systemctl stop user-dns")
+    node.run("systemctl stop pod-dns")
     start_server(node, "coredns", ("127.0.0.1", 5354), "192.0.2.54")
     until_answer(node, "pod.c.example.com", "NOERROR 192.0.2.54", timeout=40)
     nothing_left(node)

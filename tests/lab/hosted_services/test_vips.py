@@ -9,7 +9,8 @@ from pathlib import Path
 from harness import Lab, Lan
 from vip_rig import API, Rig, has, until
 
-SECOND = 1.0
+SECONDS = 3.0
+"""systemd takes the VIP off; peers with one second between two advertisements take it after three."""
 ATTEMPTS = 2
 """The quickest one counts: on a machine that is busy with other nodes, a look alone may take as long."""
 
@@ -30,7 +31,7 @@ def killed(rig: Rig, holder: str) -> tuple[float, str]:
 
 
 def test_one_holder_through_kills_and_a_power_cut(lab: Lab, lan: Lan, product: Path) -> None:
-    """The companion killed: nothing happens. keepalived killed: its VIP is gone at once. Power cut: another node."""
+    """The companion killed: nothing. keepalived killed: its VIP goes before a peer has it. Power cut: another node."""
     rig = Rig(lab, lan, product)
     rig.boot()
     holder = rig.quiet()
@@ -48,7 +49,7 @@ def test_one_holder_through_kills_and_a_power_cut(lab: Lab, lan: Lan, product: P
     for _ in range(ATTEMPTS):
         took, second = killed(rig, second)
         quickest = min(quickest, took)
-    assert quickest < SECOND
+    assert quickest < SECONDS
 
     rig.nodes[second].power_cut()
     third = rig.moved(second)

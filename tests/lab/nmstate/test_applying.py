@@ -115,12 +115,39 @@ def test_a_power_cut_during_an_apply(product_node: NodeFactory) -> None:
     """The next boot is right, whatever the cut left on the disk."""
     node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
     node.boot()
-    node.wait_until("grep -q applying /var/lib/nodenet/intent.json", timeout=30)
+    node.wait_until("test -e /var/lib/nodenet/change.json", timeout=30)
     node.power_cut()
     node.boot()
     document = settle(node)
     assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
+    nothing_left(node)
+
+
+def test_after_a_power_cut_the_keyfiles_are_back_before_networkmanager_starts(
+    product_node: NodeFactory, lan: Lan
+) -> None:
+    """NetworkManager never sees the network of the file; no bus, no activation."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node)
+    before = network(node)["keyfiles"]
+    node.write(node_file("worker-0.yml"), STATIC)
+    node.run("systemctl reload --no-block nodenetd")
+    node.wait_until("test -e /var/lib/nodenet/change.json && ip address | grep -q 10.88.0.50", timeout=60)
+    node.run("sync")
+    node.power_cut()
+    node.path(node_file("worker-0.yml")).unlink()
+    node.boot()
+    document = settle(node)
+    assert document["health"] == "ok"
+    assert "10.88.0.50" not in node.run("ip address").stdout
+    assert network(node)["keyfiles"] == before
+    undone = node.run("systemctl show -P ActiveState nodenet-undo.service").stdout.strip()
+    assert undone == "active"
+    put_back = "Put the keyfiles from before the apply of worker-0.yml back, before NetworkManager reads them"
+    assert [line for line in node.journal() if line.get("MESSAGE") == put_back]
     nothing_left(node)
 
 
@@ -224,8 +251,7 @@ CRASHER = """#!/bin/sh
 # Kill NetworkManager in the middle of each apply, once it has a checkpoint, and take away what it has done: otherwise
 # the next try may find that everything is there already.
 while sleep 0.02; do
-  grep -q '"checkpoint": "' /var/lib/nodenet/intent.json 2>/dev/null || continue
-  started=$(grep '"started"' /var/lib/nodenet/intent.json)
+  started=$(grep -o '"started": [0-9.]*' /var/lib/nodenet/change.json 2>/dev/null) || continue
   [ "$started" = "$before" ] && continue
   busctl get-property org.freedesktop.NetworkManager /org/freedesktop/NetworkManager org.freedesktop.NetworkManager \
     Checkpoints 2>/dev/null | grep -q Checkpoint/ || continue

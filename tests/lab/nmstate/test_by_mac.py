@@ -30,7 +30,7 @@ def test_a_power_cut_in_the_probes_of_a_bad_first_file_does_not_leave_the_node_c
     node.write(node_file("worker-0.yml"), bad)
     node.run("systemctl reload --no-block nodenetd")
     node.wait_until(
-        'ip route | grep -q "via 10.88.0.99" && grep -q \'"way_out": true\' /var/lib/nodenet/intent.json', timeout=60
+        'ip route | grep -q "via 10.88.0.99" && grep -q \'"way_out": true\' /var/lib/nodenet/change.json', timeout=60
     )
     node.wait_until("ls /etc/NetworkManager/system-connections | grep -q uplink", timeout=5)
     node.power_cut()

@@ -17,7 +17,7 @@ PATH = node_file("worker-0.yml")
 
 def stopped_worker(node: Node) -> str:
     """Return the process id of the libnmstate worker, stopped in the middle of its apply."""
-    find = "grep -q applying /var/lib/nodenet/intent.json && pgrep -f '[n]mstate/worker.py'"
+    find = "test -e /var/lib/nodenet/change.json && pgrep -f '[n]mstate/worker.py'"
     pid = node.wait_until(find, timeout=30).strip()
     node.run(["kill", "-STOP", pid])
     return pid
@@ -59,7 +59,9 @@ def test_the_node_file_is_named_while_it_is_applied_for_the_first_time(product_n
 
 STOPPER = """#!/bin/sh
 # Stop NetworkManager's process in the middle of an apply: it keeps its place on the bus and answers nothing.
-until grep -q '"checkpoint": "' /var/lib/nodenet/intent.json 2>/dev/null; do sleep 0.01; done
+until test -e /var/lib/nodenet/change.json && busctl get-property org.freedesktop.NetworkManager \
+  /org/freedesktop/NetworkManager org.freedesktop.NetworkManager Checkpoints 2>/dev/null | grep -q Checkpoint/
+do sleep 0.01; done
 kill -STOP "$(systemctl show -p MainPID --value NetworkManager)" && touch /run/lab-stopped
 """
 GO_ON = 'kill -CONT "$(systemctl show -p MainPID --value NetworkManager)"'

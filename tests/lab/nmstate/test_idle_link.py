@@ -42,7 +42,7 @@ def test_a_link_that_was_not_in_use_has_nothing_of_the_file(product_node: NodeFa
     assert node.addresses("eth1") == []
     node.write(node_file("worker-0.yml"), FILE)
     node.run("systemctl reload --no-block nodenetd")
-    node.wait_until("ip route | grep -q 'via 10.88.1.99' && grep -q applying /var/lib/nodenet/intent.json", timeout=60)
+    node.wait_until("ip route | grep -q 'via 10.88.1.99' && test -e /var/lib/nodenet/change.json", timeout=60)
     node.power_cut()
     node.path(node_file("worker-0.yml")).unlink()
     node.boot()

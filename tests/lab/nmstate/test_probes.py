@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from factories import NO_BRIDGE, NodeFactory
@@ -30,13 +31,14 @@ WRONG = {
     "vlan": (VLAN, f"the gateway 10.88.0.1 does not answer on br-ex, and it {WITHOUT}"),
     "no route": (
         STATIC[: STATIC.index("routes:")],
-        f"the node has no default route any more, and the gateway 10.88.0.1 {WITHOUT}",
+        f"the node has no IPv4 default route any more, and the gateway 10.88.0.1 {WITHOUT}",
     ),
     "duplicate": (STATIC.replace("10.88.0.50", SERVER), f"the address {SERVER} of eth0 is in use by another host"),
     "mtu": (
         DHCP % 9000,
         (
-            "10.88.0.1 of `probe_targets` answers small packets, but none as large as the MTU, "
+            "the gateway 10.88.0.1 answers small packets, but none as large as the MTU of eth0; 10.88.0.1 of "
+            "`probe_targets` answers small packets, but none as large as the MTU, "
             "and it answered large ones before the apply"
         ),
     ),
@@ -87,7 +89,9 @@ def test_a_wrong_file_is_rolled_back_with_the_probe_as_the_cause(product_node: N
     lan.run("ip", "address", "delete", f"{SERVER}/24", "dev", "br0")
     document = reloaded(node, DHCP % 1410)
     assert (document["health"], mtu(node)) == ("ok", 1410)
-    assert stage(document, "nmstate")["detail"].endswith("these answer: gateway 10.88.0.1, target 10.88.0.1")
+    detail = stage(document, "nmstate")["detail"]
+    assert detail.endswith("these answer: gateway 10.88.0.1, target 10.88.0.1")
+    assert float(detail.partition("verified it in ")[2].partition(" s")[0]) < 10, "the lease was not given up"
     said = f"After the apply the DNS server {SERVER} was not asked again: it did not answer before the apply"
     assert said in silent(node)
 
@@ -102,7 +106,7 @@ def test_the_router_of_the_other_family_is_not_enough(product_node: NodeFactory,
     node.wait_until(both, timeout=20)
     automatic = STATIC.replace("ipv6:\n    enabled: false", "ipv6: {enabled: true, dhcp: true, autoconf: true}")
     failed = stage(reloaded(node, automatic[: automatic.index("routes:")]), "nmstate")
-    said = f"worker-0.yml: the node has no IPv4 default route any more, and 10.88.0.1 {WITHOUT}"
+    said = f"worker-0.yml: the node has no IPv4 default route any more, and the gateway 10.88.0.1 {WITHOUT}"
     assert (failed["status"], failed["detail"].startswith(said)) == ("failed", True), failed
     node.wait_until(both, timeout=30)
     for text in (automatic, STATIC):
@@ -139,6 +143,25 @@ def test_an_ipv6_address_of_another_host(product_node: NodeFactory, lan: Lan) ->
     failed = stage(reloaded(node, (DHCP % 1500).replace("ipv6: {enabled: false}", taken)), "nmstate")
     said = "worker-0.yml: the address fd88::77 of eth0 is in use by another host"
     assert (failed["status"], failed["detail"].startswith(said)) == ("failed", True), failed
+
+
+def test_a_file_is_applied_by_itself_once_the_other_host_has_left(product_node: NodeFactory, lan: Lan) -> None:
+    """Its MAC is named, and kubelet waits."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    lan.run("ip", "address", "add", "10.88.0.50/24", "dev", "br0")
+    files = {node_file("worker-0.yml"): STATIC, SETTINGS: 'on_failure = "wait"\n'}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    mac = lan.run("ip", "-brief", "link", "show", "br0").split()[2]
+    said = f"the address 10.88.0.50 of eth0 is in use by another host, {mac}"
+    node.wait_until(f"nodenetctl status | grep -q '{said}'", timeout=30)
+    time.sleep(20)
+    assert not node.started("kubelet"), "kubelet does not start with an address that nobody asked for"
+    assert len(causes(node)) == 1
+    lan.run("ip", "address", "delete", "10.88.0.50/24", "dev", "br0")
+    node.wait_until("nodenetctl status --json | grep -q '\"ready\": *true'", timeout=60)
+    assert settle(node)["node_ips"] == ["10.88.0.50"]
+    nothing_left(node)
 
 
 def test_a_node_without_a_network_keeps_a_file_whose_gateway_is_silent(product_node: NodeFactory, lan: Lan) -> None:

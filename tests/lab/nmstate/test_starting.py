@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 from br_ex.test_make import BRIDGED, KEYFILES, SETTINGS
 from br_ex.test_make import STATIC as UPLINK
 from factories import NodeFactory
@@ -108,3 +110,18 @@ def test_a_bridge_with_the_node_ip_is_kept_while_another_link_waits_for_a_lease(
     assert (document["health"], document["bridge"], document["link"]) == ("ok", "br-ex", "br-ex")
     assert stage(document, "configure-ovs")["waited"] < 30
     assert causes(node) == []
+
+
+def test_a_wrong_name_is_named_at_once_with_the_links_that_there_are(product_node: NodeFactory, lan: Lan) -> None:
+    """On a LAN without DHCP NetworkManager's start lasts for three minutes, and the name was not said for so long."""
+    lan.stop_dhcp()
+    node = product_node(nics=[lan, lan], files={node_file("cluster.yml"): STATIC.replace("eth0", "ens3")})
+    node.boot()
+    began = time.monotonic()
+    there = (
+        f"this host has eth0 ({node.mac('eth0')}, 10 Gbit/s, carrier), eth1 ({node.mac('eth1')}, 10 Gbit/s, carrier)"
+    )
+    said = f"the link ens3 of cluster.yml, which udev may still bring; {there}"
+    node.wait_until(f"nodenetctl status --json | grep -qF '{said}'", timeout=20)
+    assert time.monotonic() - began < 10
+    assert is_starting(node)

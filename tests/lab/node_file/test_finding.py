@@ -45,6 +45,29 @@ def test_only_cluster_yml(product_node: NodeFactory) -> None:
     nothing_left(node)
 
 
+def test_a_file_for_all_has_the_values_of_this_host(product_node: NodeFactory) -> None:
+    """`hosts.csv` beside `cluster.yml`: a row of another host changes nothing, an own one is taken by a reload."""
+    table = f"{NODE_FILES}/hosts.csv"
+    shared = with_mtu(1401).replace("1401", "$(mtu)")
+    rows = "host,mtu\nworker-0,1401\nworker-1,1402\n"
+    node = product_node(files={node_file("cluster.yml"): shared, table: rows})
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["node_file"], mtu(node)) == ("ok", "cluster.yml", 1401)
+    node.write(table, rows.replace("1402", "1409"))
+    node.run(["nodenetctl", "reload", "--wait"])
+    assert status(node)["applied_digest"] == document["applied_digest"]
+    node.write(table, rows.replace("1401", "1403"))
+    node.run(["nodenetctl", "reload", "--wait"])
+    assert mtu(node) == 1403
+    node.write(table, rows.replace("worker-0", "worker-9"))
+    done = node.run(["nodenetctl", "reload", "--wait"], check=False)
+    assert done.returncode == 65
+    assert "hosts.csv: no row is for worker-0" in done.stderr
+    assert mtu(node) == 1403
+    nothing_left(node)
+
+
 def test_the_more_specific_file_wins(product_node: NodeFactory) -> None:
     """Short name over cluster, whole name over both; none is merged."""
     node = product_node(files={node_file("cluster.yml"): with_mtu(1401), node_file("worker-0.yml"): with_mtu(1402)})

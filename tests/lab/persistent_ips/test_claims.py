@@ -7,7 +7,7 @@ import ipaddress
 from harness import eventually
 from harness.kube_client import Document
 from ipam_node import NodeMaker
-from ipam_site import Network, Pod, Site, Space, duplicates, element, freed
+from ipam_site import Network, Site, Space, duplicates, element, freed
 
 OWNER = {"apiVersion": "apps/v1", "kind": "StatefulSet", "controller": True}
 
@@ -153,16 +153,14 @@ def test_two_claims_with_one_foreign_address(site: Site, space: Space, node: Nod
 
 
 def test_unrelated_pods_do_not_share_a_claim(site: Site, space: Space, node: NodeMaker) -> None:
-    """Two pods of one controller may, as in a migration; a third one of another controller waits."""
+    """Two pods of one virtual machine may, as in a migration; a third one of a StatefulSet waits."""
     network = site.network()
     worker = node()
     space.claim("vm", network)
 
-    def pod(name: str, uid: str) -> Pod:
-        owner = {**OWNER, "name": f"set-{uid}", "uid": uid}
-        return space.pod(name, element(network, "vm"), ownerReferences=[owner])
-
-    source, target, stranger = pod("source", "a"), pod("target", "a"), pod("stranger", "b")
+    source, target = (space.pod(name, element(network, "vm")) for name in ("source", "target"))
+    owner = {**OWNER, "name": "set", "uid": "b"}
+    stranger = space.pod("stranger", element(network, "vm"), labels={}, ownerReferences=[owner])
     address = worker.ask("ADD", network, source).ips
     assert worker.ask("ADD", network, target).ips == address
     assert worker.ask("ADD", network, stranger).code == 11
@@ -197,12 +195,21 @@ def test_networks_of_one_name_that_differ(site: Site, space: Space, node: NodeMa
     other = Network(network.name, "10.77.0.0/24,10.78.0.0/24")
     worker = node()
     pod = space.pod("one", element(network))
+    definition = {
+        "apiVersion": "k8s.cni.cncf.io/v1",
+        "kind": "NetworkAttachmentDefinition",
+        "metadata": {"name": network.name, "namespace": "default"},
+        "spec": {"config": network.conflist()},
+    }
+    space.admin.apply(definition)
     address = worker.ask("ADD", network, pod).ips
     refused = worker.ask("ADD", other, space.pod("two", element(network, namespace="elsewhere")))
     assert refused.code == 7
     assert f"default/{network.name} and elsewhere/{network.name}" in refused.text
     assert worker.ask("ADD", network, pod).ips == address
     assert len(worker.ask("ADD", other, space.pod("three", element(network))).ips) == 2
+    space.admin.delete(f"/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions/{network.name}")
+    assert worker.ask("ADD", network, space.pod("four", element(network, namespace="elsewhere"))).exit == 0
 
 
 def test_a_claim_of_another_namespace_or_network(site: Site, space: Space, node: NodeMaker) -> None:

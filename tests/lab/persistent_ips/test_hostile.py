@@ -36,6 +36,8 @@ MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
     "excluded elsewhere": ({"excludeSubnets": "192.0.2.0/28"}, "excludeSubnets"),
     "nothing left": ({"subnets": "10.9.9.0/24", "excludeSubnets": "10.9.9.0/24"}, "excludeSubnets"),
     "a word for a boolean": ({"allowPersistentIPs": "yes"}, "allowPersistentIPs"),
+    "a key of another plugin": ({"ipam": {"type": "nodenet-ipam", "exclude": ["10.0.0.0/25"]}}, "excludeSubnets"),
+    "a key that is misspelt": ({"excludeSubnet": "10.0.0.0/25"}, "excludeSubnets"),
     "ipam is a list": ({"ipam": []}, "ipam"),
     "no name": ({"name": ""}, "name"),
     "a path as the name": ({"name": "../../etc"}, "name"),

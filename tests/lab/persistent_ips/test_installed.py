@@ -5,13 +5,10 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import kubevirt_double
-from claim_reaping import reap, unplug
 from factories import NO_BRIDGE
 from harness import LabError, Node, eventually
 from ipam_installed import PLUGINS, UNIT, call, furnish
 from ipam_site import PATIENCE, PLUGIN, Network, Site, Space, element, manifest
-from kubevirt_double import Machine
 from nodenet.core.persistent_ips.network import parse
 
 
@@ -76,7 +73,7 @@ def test_an_installed_node(site: Site, space: Space, product: Path) -> None:
 
 def test_the_examples_are_objects_of_a_cluster(site: Site) -> None:
     """With all manifests of the package, in the namespace default."""
-    site.admin.apply(*manifest("crd-network-attachment-definitions.yaml"), *manifest("rbac-unplug-reaper.yaml"))
+    site.admin.apply(*manifest("crd-network-attachment-definitions.yaml"))
     accounts = "/api/v1/namespaces/default/serviceaccounts"
     if site.admin.find(f"{accounts}/default") is None:
         site.admin.create(accounts, {"metadata": {"name": "default"}})
@@ -94,16 +91,3 @@ def test_the_examples_are_objects_of_a_cluster(site: Site) -> None:
     config = json.loads(network["spec"]["config"])
     assert parse(config).persistent
     assert [str(pool.subnet) for pool in parse(config).pools] == config["subnets"].split(",")
-
-
-def test_the_reaper_of_unplugged_claims(site: Site, space: Space, tmp_path: Path) -> None:
-    """With the rights of its manifest: the claim of a network that left goes, finalizer and all, and no other one."""
-    kubevirt_double.define(site)
-    site.admin.apply(*manifest("rbac-unplug-reaper.yaml"))
-    networks = [site.network(), site.network()]
-    machine = Machine(space, "vm", {"net1": networks[0], "net2": networks[1]})
-    unplug(machine, networks[1])
-    reap(site, tmp_path, proxy=False).check_returncode()
-    kept, gone = (space.admin.find(space.claim_path(machine.claim_name(network))) for network in networks)
-    assert kept is not None
-    assert gone is None

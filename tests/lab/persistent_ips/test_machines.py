@@ -142,7 +142,8 @@ def test_a_machine_made_again_under_its_name(site: Site, space: Space, node: Nod
         eventually(lambda: _recreated(space, network), "a foreign owner", timeout=PATIENCE)
     path = space.claim_path(old.claim_name(network))
     eventually(lambda: "deletionTimestamp" in space.admin.get(path)["metadata"], "the mark", timeout=PATIENCE)
-    early = space.pod("early", element(network, old.claim_name(network)))
+    labels = {"vm.kubevirt.io/name": "vm", "kubevirt.io/created-by": "another"}
+    early = space.pod("early", element(network, old.claim_name(network)), labels=labels)
     assert worker.ask("ADD", network, early).code == 11
     worker.ask("DEL", network, pod)
     old.pod_gone(pod)

@@ -64,7 +64,7 @@ def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactor
     shown = node.run([*NOBODY, "nodenetctl", "status"], check=False)
     assert shown.returncode == 1
     first, *rest = shown.stdout.splitlines()
-    assert re.fullmatch(r"nodenetd is not running; as of \d+ (s|min \d+ s) ago \(kubelet is running\)", first)
+    assert re.fullmatch(r"nodenetd is not running; this status is \d+ (s|min \d+ s) old \(kubelet is running\)", first)
     assert "  problem     nodenetd is not running, so nothing of this may be true any more" in rest
     assert "  to do       See `systemctl status nodenetd`" in rest
     document = status(node)
@@ -102,7 +102,9 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory, tmp_
     assert "The reload is complete, but the node has problems:" in said
     assert any(address in line for line in said if line.startswith("  problem     nodeip: "))
     shown = node.run("nodenetctl status", check=False).stdout.splitlines()
-    assert shown[1] == f"  node IPs    {address} on eth0 (published, but missing on this node: see the problem)"
+    assert (
+        shown[1] == f"  node IPs    {address} (static) on eth0 (published, but missing on this node: see the problem)"
+    )
     for place in METRICS:
         node.wait_until(f"grep -q '^nodenet_node_ips_missing 1' {place}")
     drifted = node.run(["cat", METRICS[0]]).stdout
@@ -158,7 +160,7 @@ def test_a_node_file_that_was_removed_leaves_word(product_node: NodeFactory) -> 
         assert (done.returncode, done.stderr.splitlines()) == (code, [sentence])
     assert network(node) == unchanged
     shown = node.run("nodenetctl status").stdout.splitlines()
-    file = f"none; the file was removed, its configuration {digest} is still active"
+    file = f"none for worker-0; the configuration {digest} of an earlier file is still active"
     assert f"  node file   {file}; host name worker-0" in shown
 
 

@@ -73,7 +73,7 @@ def tried(node: Node, words: str, name: str = "/tmp/try") -> None:  # noqa: S108
 
 def as_before(node: Node, before: dict[str, Any]) -> None:
     """Wait until the trial has ended, all stages are over, and the network is as it was; no record is left."""
-    node.wait_until("test ! -e /var/lib/nodenet/try.json", timeout=60)
+    node.wait_until("test ! -e /var/lib/nodenet/change.json", timeout=60)
     node.wait_until('nodenetctl status --json | grep -q \'"state": "holding"\' && exit 1 || exit 0', timeout=30)
     end = time.monotonic() + 60
     while (found := state(node)) != before and time.monotonic() < end:
@@ -134,10 +134,26 @@ def test_a_trial_that_takes_the_address_away(product_node: NodeFactory, lan: Lan
     assert document["digest"] == document["applied_digest"]
     assert "new.yml was kept." in node.run("nodenetctl explain nmstate").stdout
     assert [each["cause"] for each in document["problems"] if each["stage"] == "nmstate"] == []
-    assert json.loads(node.run("cat /var/lib/nodenet/good.json").stdout)["text"] == STATIC
+    assert json.loads(node.run("nodenetctl history --json").stdout)["entries"][0]["kind"] == "trial"
     messages = [entry.get("MESSAGE_ID") for entry in story(node)]
     assert messages.count(Message.TRIAL_CONFIRMED.value) == 1
     nothing_left(node)
+
+
+def test_profiles_that_other_programs_make_during_a_trial_stay(product_node: NodeFactory, lan: Lan) -> None:
+    """NetworkManager's rollback deletes them: libnmstate's checkpoints have DELETE_NEW_CONNECTIONS."""
+    node, _ = booted(product_node, lan)
+    tried(node, f"{NEW} --for 300")
+    node.run("nmcli connection add type ethernet ifname eth9 con-name storage ip4 10.77.0.1/24")
+    node.run("nmcli connection add type bridge ifname br-vm con-name br-vm stp no ip4 10.78.0.1/24")
+    node.wait_until("ip address show br-vm | grep -q 10.78.0.1", timeout=30)
+    assert node.run("nodenetctl rollback").stdout == "rolled back: the network is as it was before the trial\n"
+    names = node.run("nmcli -t -f NAME connection").stdout.split("\n")
+    assert {"storage", "br-vm"} <= set(names)
+    node.wait_until("ip address show br-vm | grep -q 10.78.0.1", timeout=30)
+    files = node.run("ls /etc/NetworkManager/system-connections").stdout
+    assert "storage.nmconnection" in files
+    assert "br-vm.nmconnection" in files
 
 
 def test_whatever_dies_during_a_trial_the_network_is_as_before(product_node: NodeFactory, lan: Lan) -> None:
@@ -151,7 +167,7 @@ def test_whatever_dies_during_a_trial_the_network_is_as_before(product_node: Nod
 
     tried(node, f"{NEW} --for 300")
     node.run("systemctl kill --kill-whom=main -s KILL nodenetd")
-    node.wait_until("test ! -e /var/lib/nodenet/try.json", timeout=60)
+    node.wait_until("test ! -e /var/lib/nodenet/change.json", timeout=60)
     settle(node)
     as_before(node, before)
 
@@ -260,7 +276,7 @@ def test_a_file_that_is_refused_touches_nothing(product_node: NodeFactory, lan: 
     assert (first["event"], last["event"], last["state"], last["edited"]) == ("changes", "ended", "failed", None)
     assert last["cause"].startswith("name.yml changes hostname")
     assert (state(node), disk_times(node)) == (before, records)
-    assert node.run("ls /run/nodenet/try; test ! -e /var/lib/nodenet/try.json").stdout == ""
+    assert node.run("ls /run/nodenet/try; test ! -e /var/lib/nodenet/change.json").stdout == ""
     document = status(node)
     assert (document["health"], document["problems"], causes(node)) == ("ok", [], [])
     nothing_left(node)

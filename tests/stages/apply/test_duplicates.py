@@ -1,44 +1,72 @@
-"""Whether other hosts have the new addresses of a file, asked partly beside the apply."""
+"""Whether other hosts have the new addresses of a file, asked before the apply."""
 
 from __future__ import annotations
 
-import asyncio
 import json
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 
 import pytest
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link
+from nodenet.core.nmstate.failure import FailureKind
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
-from probes_rig import GATEWAY, NEW, ONLINE, Rig, SlowNeighbours, probed, timed
+from nodenet.stages.apply.duplicates import AGAIN_SECONDS, TIMES, UNIQUE_SECONDS
+from probes_rig import GATEWAY, NEW, ONLINE, Rig, SlowNeighbours, timed
+
+OTHER = bytes.fromhex("525400000008")
+BESIDE = ip_address("192.0.2.15")
 
 
-@pytest.mark.parametrize(("late", "applied"), [(0.04, False), (0.06, True), (0.14, True)])
-def test_a_host_that_defends_its_address_late_is_heard_before_the_commit(late: float, *, applied: bool) -> None:
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW}, late={NEW: late}))
-    begun: list[bool] = []
+def test_an_address_of_another_host_is_refused_with_its_mac() -> None:
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW}, late={NEW: 0.14}))
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, OTHER),)
     with pytest.raises(ProbeFailed) as failed:
-        timed(probed(rig.around(), lambda: begun.append(True)))
-    assert failed.value.cause == "the address 192.0.2.5 of eth0 is in use by another host"
-    assert bool(begun) is applied
+        timed(rig.around().begin)
+    assert failed.value.cause == "the address 192.0.2.5 of eth0 is in use by another host, 52:54:00:00:00:08"
+    assert failed.value.kind is FailureKind.TAKEN
+    assert "probe_timeout" not in failed.value.remedy, "NetworkManager asks as well"
     assert json.loads(rig.files.content[str(PATH)])["kept"] is False
 
 
-def test_an_address_that_is_defended_too_late_is_kept() -> None:
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW}, late={NEW: 0.16}))
-    timed(probed(rig.around()))
+@dataclass
+class Stray(SlowNeighbours):
+    """The first *answers_left* questions for the new address are answered, and no other."""
+
+    answers_left: int = 1
+    questions: list[float] = field(default_factory=list)
+
+    async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
+        if address == NEW:
+            self.questions.append(seconds)
+            self.there.discard(NEW)
+            if len(self.questions) <= self.answers_left:
+                self.there.add(NEW)
+        return await super().answers(address, link, seconds)
+
+
+def test_one_stray_packet_refuses_nothing() -> None:
+    """Whoever sends one more is another host."""
+    neighbours = Stray({GATEWAY})
+    assert 1.9 < timed(Rig(neighbours=neighbours).around().begin) < 2.5
+    assert neighbours.questions == [UNIQUE_SECONDS, *[AGAIN_SECONDS] * TIMES]
+    with pytest.raises(ProbeFailed):
+        timed(Rig(neighbours=Stray({GATEWAY}, answers_left=2)).around().begin)
+
+
+def test_no_answer_costs_the_time_of_one_question() -> None:
+    assert timed(Rig().around().begin) == pytest.approx(UNIQUE_SECONDS)
 
 
 async def test_a_router_that_answers_for_every_address_has_none_of_them() -> None:
     """Proxy ARP: the addresses beside the new one have the same MAC. Neighbours with MACs of their own are hosts."""
-    beside = ip_address("192.0.2.15")
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside, ip_address("192.0.2.0")}))
-    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"router"), Neighbour(2, beside, 2, b"router"))
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, BESIDE, ip_address("192.0.2.0")}))
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"router"), Neighbour(2, BESIDE, 2, b"router"))
     await rig.around().begin()
-    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"host-1"), Neighbour(2, beside, 2, b"host-2"))
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, b"host-1"), Neighbour(2, BESIDE, 2, b"host-2"))
     with pytest.raises(ProbeFailed):
         await rig.around().begin()
 
@@ -49,56 +77,13 @@ async def test_an_answer_with_a_mac_of_this_node_is_no_other_host() -> None:
     rig.kernel.now = replace(ONLINE, links=(Link(2, "eth0", mac="52:54:00:00:00:07"),))
     rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, bytes.fromhex("525400000007")),)
     await rig.around().begin()
-    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, bytes.fromhex("525400000008")),)
+    rig.neighbours.on["eth0"] = (Neighbour(2, NEW, 2, OTHER),)
     with pytest.raises(ProbeFailed):
         await rig.around().begin()
 
 
 def test_a_router_that_answers_for_every_address_may_take_its_time() -> None:
     """Linux waits for up to 0.8 s before it answers in the place of a host (arp(7), `proxy_delay`)."""
-    beside = ip_address("192.0.2.15")
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={beside: 0.8}))
-    rig.neighbours.on["eth0"] = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
+    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, BESIDE}, late={BESIDE: 0.8}))
+    rig.neighbours.on["eth0"] = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, BESIDE))
     assert timed(rig.around().begin) > 0.8, "the answer is judged before anything is applied"
-
-
-@pytest.mark.parametrize("late", [0.03, 0.08, 0.14])
-def test_a_router_that_answers_during_the_apply_is_judged_behind_it(late: float) -> None:
-    """The apply empties the table of neighbours, and the router answers for any address again afterwards."""
-    beside = ip_address("192.0.2.15")
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={NEW: late, beside: 0.3}))
-    table = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
-    rig.neighbours.on["eth0"] = table
-
-    async def story() -> None:
-        probing = rig.around()
-        await probing.begin()
-        await asyncio.sleep(0.16)
-        rig.neighbours.on["eth0"] = ()
-        rig.neighbours.there.remove(beside)
-        await asyncio.sleep(1.0)
-        rig.neighbours.on["eth0"] = table[1:]
-        rig.neighbours.there.add(beside)
-        await probing.accept()
-
-    timed(story)
-
-
-@pytest.mark.parametrize("dark", [3.0, 20.0])
-def test_a_router_is_judged_once_the_link_carries_packets_again(dark: float) -> None:
-    """A switch port learns for half a minute, and the router that answered during the apply does not until then."""
-    beside = ip_address("192.0.2.15")
-    rig = Rig(neighbours=SlowNeighbours({GATEWAY, NEW, beside}, late={NEW: 0.08}))
-    rig.neighbours.on["eth0"] = tuple(Neighbour(2, each, 2, b"router") for each in (NEW, beside))
-    there = set(rig.neighbours.there)
-
-    async def story() -> None:
-        probing = rig.around()
-        await probing.begin()
-        await asyncio.sleep(0.1)
-        rig.neighbours.there.clear()
-        rig.kernel.now = replace(ONLINE, links=(replace(ONLINE.links[0], carrier_changes=2),))
-        asyncio.get_running_loop().call_later(dark, rig.neighbours.there.update, there)
-        await probing.accept()
-
-    assert dark < timed(story) < dark + 4

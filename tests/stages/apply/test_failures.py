@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import pytest
 from structlog.testing import capture_logs
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.apply.failures import after, as_failure, with_more
+from nodenet.stages.apply.failures import as_failure, with_more
 
 
 def test_what_does_not_answer_in_an_apply_is_a_failed_try() -> None:
@@ -36,10 +35,3 @@ def test_why_nothing_was_rolled_back_follows_the_cause() -> None:
         "Correct it",
     )
     assert with_more(PublishFailed("full"), "and more").kind is FailureKind.UNAVAILABLE
-
-
-def test_what_ended_an_apply_is_the_cause_of_an_error_of_the_disk() -> None:
-    refused = NmstateFailure(FailureKind.PROBE, "the gateway does not answer")
-    with pytest.raises(PublishFailed) as raised, after(refused):
-        raise PublishFailed("full")
-    assert raised.value.__cause__ is refused

@@ -7,9 +7,8 @@ from dataclasses import replace
 import pytest
 
 from fakes import FakeClock, FakeManager, FakeSystemd
-from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
+from nodenet.stages.apply.network_manager import START_SECONDS, NetworkManagerStarter
 
 FAILED = Service(active_state="failed", result="start-limit-hit")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 import time
 from itertools import pairwise
 from pathlib import PurePath, PurePosixPath
@@ -115,7 +116,7 @@ async def test_a_reload_and_the_boot_refuse_the_same_with_the_same_words(content
         await files.judge(NAMED)
     search = files.find("worker-0")
     with pytest.raises(NodeFileInvalid) as by_boot:
-        await files.wanted(files.read("worker-0.yml"), search)
+        await files.wanted(files.read("worker-0.yml", "worker-0"), search)
     assert by_reload.value.cause == by_boot.value.cause == cause
     assert nmstate.validated == []
 
@@ -134,7 +135,7 @@ async def test_a_file_of_the_largest_size_does_not_hold_the_loop() -> None:
             lags.append(time.monotonic() - began - 0.01)
 
     heart = asyncio.ensure_future(beats())
-    await files.wanted(files.read("worker-0.yml"), files.find("worker-0"))
+    await files.wanted(files.read("worker-0.yml", "worker-0"), files.find("worker-0"))
     heart.cancel()
     assert len(lags) > 10
     assert sorted(lags)[len(lags) // 2] < 0.1
@@ -181,3 +182,47 @@ async def test_a_lack_of_descriptors_says_nothing_about_the_file() -> None:
         await files.judge(NAMED)
     known = Facts("worker-0", "worker-0.yml", "c0ffee")
     assert files.on_disk(known) == known
+
+
+SHARED = "interfaces:\n- name: eth0\n  type: ethernet\n  state: up\n  mtu: $(mtu)\n"
+ROWS = "host,mac,mtu\nworker-0,,9000\nworker-1,52:54:00:00:00:02,1400\n"
+
+
+def shared(**files: str) -> NodeFiles:
+    """Return the node files of a directory with a shared file, and *files* by their paths."""
+    here = {str(DIRECTORY / "cluster.yml"): SHARED, str(DIRECTORY / "hosts.csv"): ROWS, **files}
+    return NodeFiles(FakeFiles({path: text.encode() for path, text in here.items()}), FakeNmstate(), DIRECTORY)
+
+
+def test_the_shared_file_has_the_values_of_this_host() -> None:
+    """By name, or by the MAC address of a NIC; the digest is that of the values, so another row changes nothing."""
+    by_name = shared().read("cluster.yml", "worker-0")
+    assert "mtu: 9000" in by_name.text
+    by_mac = shared(**{"/sys/class/net/eth1/address": "52:54:00:00:00:02\n"}).read("cluster.yml", None)
+    assert "mtu: 1400" in by_mac.text
+    other_row = shared(**{str(DIRECTORY / "hosts.csv"): ROWS.replace("1400", "1300")})
+    assert other_row.read("cluster.yml", "worker-0").digest == by_name.digest
+
+
+def test_a_port_of_a_bond_is_known_by_the_address_that_it_had() -> None:
+    places = {"address": "52:54:00:00:00:09\n", "bonding_slave/perm_hwaddr": "52:54:00:00:00:02\n"}
+    files = shared(**{f"/sys/class/net/eth1/{name}": text for name, text in places.items()})
+    assert "mtu: 1400" in files.read("cluster.yml", None).text
+
+
+@pytest.mark.parametrize(
+    ("files", "hostname", "cause"),
+    [
+        ({}, "worker-7", "hosts.csv: no row is for worker-7 (MAC addresses: none)"),
+        ({str(DIRECTORY / "hosts.csv"): "host,size\nworker-0,1\n"}, "worker-0", "hosts.csv has no column 'mtu'"),
+    ],
+)
+def test_a_host_without_its_values_is_refused(files: dict[str, str], hostname: str, cause: str) -> None:
+    with pytest.raises(NodeFileInvalid, match=re.escape(cause)):
+        shared(**files).read("cluster.yml", hostname)
+
+
+def test_a_shared_file_without_a_table_is_refused() -> None:
+    files = NodeFiles(FakeFiles({str(DIRECTORY / "cluster.yml"): SHARED.encode()}), FakeNmstate(), DIRECTORY)
+    with pytest.raises(NodeFileInvalid, match=r"has no hosts\.csv"):
+        files.read("cluster.yml", "worker-0")

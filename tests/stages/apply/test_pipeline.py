@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import PurePath
 
 import pytest
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
-from nodenet.core.apply import intent
-from nodenet.core.apply.early import START_SECONDS
+from fakes import (
+    BOOT_ID,
+    FakeClock,
+    FakeFiles,
+    FakeKernel,
+    FakeManager,
+    FakeNmstate,
+    FakeOvsdb,
+    FakeProfiles,
+    FakeStanding,
+    stage_edges,
+)
 from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.change.record import Change, What, render
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.profiles import KEYFILES
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
-from nodenet.stages.apply.records import BRIDGE_INTENT, INTENT
+from nodenet.core.settings.model import Settings
+from nodenet.stages.apply.network_manager import START_SECONDS
+from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.records import CHANGE, INTENT
 
 DIED = NmstateFailure(FailureKind.DIED, "the process that runs libnmstate died (signal 15)")
 REFUSED = NmstateFailure(FailureKind.VERIFICATION, "eth0 has another MTU")
@@ -60,7 +74,9 @@ class SlowNmstate(FakeNmstate):
         rollback_timeout: int,  # noqa: ARG002
         seconds: float,  # noqa: ARG002
         made: Callable[[str], None],
+        patched: Collection[str] = (),
     ) -> str | None:
+        self.patched = frozenset(patched)
         self.during_apply()
         if self.checkpoint:
             made(self.checkpoint)
@@ -90,6 +106,14 @@ class Rig:
     nmstate: SlowNmstate = field(default_factory=SlowNmstate)
     files: FakeFiles = field(default_factory=FakeFiles)
     clock: FakeClock = field(default_factory=FakeClock)
+    standing: FakeStanding = field(default_factory=FakeStanding)
+    kernel: FakeKernel = field(default_factory=FakeKernel)
+    profiles: FakeProfiles = field(default_factory=FakeProfiles)
+    ovsdb: FakeOvsdb = field(default_factory=FakeOvsdb)
+    what: What = What.NODE_FILE
+    names: list[str] = field(default_factory=list)
+    """Of profiles that were given back."""
+    recorded: Change | None = None
 
     def __post_init__(self) -> None:
         self.nmstate.during_apply = self.begin
@@ -97,9 +121,8 @@ class Rig:
 
     def start(self) -> None:
         """Begin as a new process of nodenetd."""
-        presence = NetworkManagerStarter(self.manager, FakeSystemd(), self.clock)
-        edges = PipelineEdges(self.files, self.manager, presence, self.nmstate, FakeOvsdb(), self.clock)
-        self.pipeline = Pipeline(edges, BOOT_ID, 240.0)
+        names = ("files", "manager", "nmstate", "profiles", "clock", "standing", "kernel", "ovsdb")
+        self.pipeline = Pipeline(stage_edges(**{name: getattr(self, name) for name in names}), Settings())
 
     def begin(self) -> None:
         """Make the checkpoint, as libnmstate does first of all."""
@@ -114,7 +137,9 @@ class Rig:
                 raise accept
 
         record = self.pipeline.intent("d", Phase.APPLYING, in_force="before", brings_bridge=False)
-        return asyncio.ensure_future(self.pipeline.apply(self.nmstate, "text", record, look))
+        change = Change(self.what, "worker-0.yml", record, Network(("eth0",)))
+        good = self.pipeline.intent("d", Phase.GOOD, in_force="d", brings_bridge=False)
+        return asyncio.ensure_future(self.pipeline.apply(self.nmstate, "text", change, good, look))
 
     @property
     def record(self) -> Intent:
@@ -122,13 +147,73 @@ class Rig:
         assert record
         return record
 
+    @property
+    def is_open(self) -> bool:
+        return str(CHANGE) in self.files.content
 
-async def test_a_good_apply_is_committed_and_nothing_is_rolled_back() -> None:
-    """The caller writes that it was good."""
+
+async def test_a_good_apply_is_committed_and_closed_and_nothing_is_rolled_back() -> None:
     rig = Rig()
+    opened: list[bool] = []
+
+    def during() -> None:
+        rig.begin()
+        opened.append(rig.is_open)
+
+    rig.nmstate.during_apply = during
     assert await rig.apply() == 1.0
     assert (rig.nmstate.committed, rig.manager.rolled_back, rig.manager.restored) == (["/cp/1"], [], [])
-    assert rig.record.phase is Phase.APPLYING
+    assert (opened, rig.is_open, rig.record.phase) == ([True], False, Phase.GOOD)
+
+
+async def test_a_full_disk_refuses_a_change_and_the_network_is_untouched() -> None:
+    rig = Rig(files=FakeFiles(broken=PublishFailed("No space left on device")))
+    with pytest.raises(PublishFailed):
+        await rig.apply()
+    assert (rig.manager.pending, rig.nmstate.committed) == ([], [])
+
+
+async def test_a_disk_that_fills_up_behind_the_commit_undoes_nothing() -> None:
+    rig = Rig()
+
+    def fill() -> None:
+        rig.begin()
+        rig.files.broken = PublishFailed("No space left on device")
+
+    rig.nmstate.during_apply = fill
+    await rig.apply()
+    assert (rig.record.phase, rig.manager.rolled_back) == (Phase.GOOD, [])
+
+
+async def test_profiles_that_other_programs_made_meanwhile_survive_the_rollback() -> None:
+    """NetworkManager's rollback deletes them: DELETE_NEW_CONNECTIONS of libnmstate's checkpoints."""
+    storage = Profile("u-7", "storage", "802-3-ethernet", "eth7")
+    rig = Rig(nmstate=SlowNmstate(checkpoint="/cp/1", fails=[DIED]))
+
+    def meanwhile() -> None:
+        rig.begin()
+        device = Device("eth7", "ethernet", profile=storage)
+        rig.profiles.found = Inventory((device,), (storage,), settled=frozenset({"eth7"}))
+
+    async def rolled_back(checkpoint: str) -> None:
+        rig.manager.rolled_back.append(checkpoint)
+        rig.recorded = rig.pipeline.changes.open
+        rig.profiles.found = Inventory((Device("eth7", "ethernet"),))
+
+    def given_back(profile: KeptProfile) -> None:
+        device = Device("eth7", "ethernet", profile=storage)
+        rig.profiles.found = Inventory((device,), (storage,), settled=frozenset({"eth7"}))
+        rig.names.append(profile.name)
+
+    rig.nmstate.during_apply, rig.profiles.on_give_back = meanwhile, given_back
+    rig.manager.__dict__["roll_back"] = rolled_back
+    with pytest.raises(NmstateFailure):
+        await rig.apply()
+    assert rig.recorded is not None, "a kill in the rollback loses nothing: the record has them first"
+    assert [each.uuid for each in rig.recorded.before.profiles] == ["u-7"]
+    assert (rig.manager.rolled_back, rig.names) == (["/cp/1"], ["storage"])
+    assert ("activate", "u-7", "eth7") in rig.profiles.done
+    assert rig.record.phase is Phase.ROLLED_BACK
 
 
 @pytest.mark.parametrize("where", ["apply", "accept"])
@@ -166,32 +251,11 @@ async def test_a_checkpoint_that_kept_libnmstate_out_is_not_rolled_back() -> Non
     assert rig.record.phase is Phase.ROLLED_BACK
 
 
-async def test_the_checkpoint_of_an_apply_is_written_down_while_it_runs() -> None:
-    """After a kill the next nodenetd rolls back this one, and waits for a later one by name (R2)."""
-    rig = Rig(nmstate=SlowNmstate(seconds=60, checkpoint="/cp/1"))
-    task = rig.apply()
-    async with asyncio.timeout(10):
-        while rig.pipeline.record is None or rig.record.checkpoint is None:
-            await asyncio.sleep(0.01)
-    assert (rig.record.checkpoint, rig.record.created) == ("/cp/1", 101.0)
-    killed = dict(rig.files.content)
-    task.cancel()
-    await asyncio.gather(task, return_exceptions=True)
-
-    rig.files.content, rig.manager.rolled_back = killed, []
-    rig.manager.pending = [Checkpoint("/cp/1", 101.0), Checkpoint("/cp/2", 101.5)]
-    rig.clock.now += 5
-    rig.start()
-    waiting = await rig.pipeline.obstacle("worker-0.yml", uses_ovs=False)
-    assert waiting
-    assert waiting.reason.startswith("another program holds NetworkManager's checkpoint /cp/2, made ")
-    assert rig.manager.rolled_back == ["/cp/1"]
-
-
-async def test_a_kill_before_the_checkpoint_is_known_leaves_the_time_of_creation() -> None:
+async def test_a_kill_leaves_the_time_of_creation() -> None:
     """What was made between the beginning of the apply and the next start of nodenetd is ours."""
     rig = Rig()
-    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, BOOT_ID, 90.0))
+    during = Intent("d", Phase.APPLYING, BOOT_ID, 90.0)
+    rig.files.content[str(CHANGE)] = render(Change(What.BRIDGE, "br-ex", during, Network(("eth0",))))
     rig.manager.pending = [Checkpoint("/cp/1", 91.0)]
     assert await rig.pipeline.obstacle("br-ex", uses_ovs=False) is None
     assert rig.manager.rolled_back == ["/cp/1"]
@@ -231,7 +295,7 @@ async def test_a_stop_in_the_middle_of_an_apply_rolls_back() -> None:
 async def test_a_record_that_cannot_be_read_ends_the_attempt_first() -> None:
     """Also where no checkpoint is there: what follows would be done for nothing, and far more often."""
     rig = Rig()
-    rig.files.bad = {str(BRIDGE_INTENT): PublishFailed("Is a directory")}
+    rig.files.bad = {str(CHANGE): PublishFailed("Is a directory")}
     with pytest.raises(PublishFailed):
         await rig.pipeline.obstacle("br-ex", uses_ovs=False)
 
@@ -242,7 +306,8 @@ async def test_a_rollback_is_on_the_disk_before_its_record() -> None:
     with pytest.raises(NmstateFailure):
         await rig.apply(NmstateFailure(FailureKind.PROBE, "the gateway does not answer"))
     assert rig.record.phase is Phase.ROLLED_BACK
-    assert rig.files.writes[-2:] == [f"sync {KEYFILES}", str(INTENT)]
+    written = [path for path in rig.files.writes if not path.startswith("/run/")]
+    assert written.index(str(INTENT)) > written.index(f"sync {KEYFILES}")
 
 
 async def test_whatever_escapes_from_an_apply_rolls_back_first() -> None:
@@ -302,7 +367,7 @@ async def test_what_is_unavailable_after_the_network_was_touched_is_a_failed_try
 
 
 async def test_a_full_disk_does_not_keep_the_network_from_being_rolled_back() -> None:
-    """The record is only what is known of it."""
+    """The failure is that of the apply; its result is kept until the disk takes it."""
     rig = Rig()
 
     def fill() -> None:
@@ -310,14 +375,12 @@ async def test_a_full_disk_does_not_keep_the_network_from_being_rolled_back() ->
         rig.files.broken = PublishFailed("No space left on device")
 
     rig.nmstate.during_apply, rig.nmstate.fails = fill, [DIED]
-    with pytest.raises(PublishFailed):
+    with pytest.raises(NmstateFailure):
         await rig.apply()
-    assert rig.manager.rolled_back == ["/cp/1"]
-    assert str(INTENT) in rig.files.content
+    assert (rig.manager.rolled_back, rig.record.phase) == (["/cp/1"], Phase.ROLLED_BACK)
 
 
-async def test_a_record_that_cannot_be_read_does_not_keep_the_network_from_being_rolled_back() -> None:
-    """A disk that fails in an apply: the network is rolled back first, then the error of the disk is raised."""
+async def test_a_disk_that_cannot_be_read_does_not_keep_the_network_from_being_rolled_back() -> None:
     files = FailingFiles()
     rig = Rig(files=files)
 
@@ -326,7 +389,7 @@ async def test_a_record_that_cannot_be_read_does_not_keep_the_network_from_being
         files.unreadable = files.broken = PublishFailed("/var/lib/nodenet/intent.json cannot be read")
 
     rig.nmstate.during_apply, rig.nmstate.fails = fail, [DIED]
-    with pytest.raises(PublishFailed):
+    with pytest.raises(NmstateFailure):
         await rig.apply()
     assert (rig.manager.rolled_back, rig.manager.restored) == (["/cp/1"], [{"searches": ["example.com"]}])
 
@@ -371,7 +434,6 @@ async def test_a_checkpoint_that_another_program_makes_meanwhile_is_not_ours() -
     with pytest.raises(NmstateFailure):
         await rig.apply()
     assert rig.manager.rolled_back == ["/cp/1"]
-    assert (rig.record.checkpoint, rig.record.created) == ("/cp/1", 101.0)
 
 
 async def test_a_checkpoint_that_is_seen_while_libnmstate_still_reads_is_not_rolled_back_after_a_refusal() -> None:

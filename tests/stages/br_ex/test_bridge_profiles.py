@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from fakes import FakeManager, FakeProfiles
+from fakes import FakeManager, FakeProfiles, others_on_links
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
@@ -33,7 +33,7 @@ LEASED = Device("br-ex", "ovs-interface", profile=PROFILE, lease6=Lease6(IPv6Add
 async def test_a_change_is_taken_up(devices: tuple[Device, ...], section: str, taken_up: list[tuple[str, ...]]) -> None:
     """DHCPv6 ends for good when IPv6 settings are reapplied; without a device the profile is changed alone."""
     profiles = FakeProfiles(Inventory(devices, (PROFILE,)))
-    await BridgeProfiles(profiles, FakeManager()).set({"br-ex": {section: {"method": "auto"}}})
+    await BridgeProfiles(profiles, FakeManager(), others_on_links()).set({"br-ex": {section: {"method": "auto"}}})
     assert profiles.done == [("set", "u-1", {section: {"method": "auto"}}), *taken_up]
 
 
@@ -49,13 +49,15 @@ class Unchanged(FakeProfiles):
 async def test_a_profile_that_was_changed_before_a_kill_is_taken_up_later(*, again: bool) -> None:
     """Only where it is asked for: a static lease that is not in the profile any more must leave the link too (R3)."""
     profiles = Unchanged(Inventory((ROW, LINK), (PROFILE,)))
-    await BridgeProfiles(profiles, FakeManager()).set({"br-ex": {"ipv4": {"method": "auto"}}}, again=again)
+    await BridgeProfiles(profiles, FakeManager(), others_on_links()).set(
+        {"br-ex": {"ipv4": {"method": "auto"}}}, again=again
+    )
     assert profiles.done[1:] == ([("reapply", "br-ex")] if again else [])
 
 
 @pytest.mark.parametrize("state", list(ManagerState))
 async def test_a_missing_profile_is_only_passed_over_when_all_are_read(state: ManagerState) -> None:
-    own = BridgeProfiles(FakeProfiles(), FakeManager(state))
+    own = BridgeProfiles(FakeProfiles(), FakeManager(state), others_on_links())
     if state is ManagerState.READY:
         await own.set({"br-ex": {}})
         return

@@ -8,7 +8,7 @@ from ipaddress import ip_address
 import pytest
 
 from br_ex_rig import Rig
-from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeProfiles, FakeSysctls
+from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeProfiles, FakeStanding, FakeSysctls
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Snapshot
 from nodenet.core.network_manager.objects import Inventory
@@ -42,6 +42,7 @@ def gatherer(files: dict[str, bytes] | None = None) -> Gatherer:
         FakeOvsdb(held=(OvsBridge("br-int"),)),
         FakeSysctls(settings),
         FakeKernel(Snapshot(addresses=addresses)),
+        FakeStanding(),
         FakeFiles(files or {}),
     )
 
@@ -89,7 +90,7 @@ async def test_a_node_without_open_vswitch_and_without_a_node_ip() -> None:
 async def test_a_datapath_that_the_kernel_lacks_is_named(datapath: Datapath, *, proven: bool) -> None:
     """Before anything is touched; the userspace datapath needs none (R12)."""
     rig = Rig(ovsdb=FakeOvsdb(in_kernel=False))
-    gatherer = Gatherer(rig.profiles, rig.ovsdb, rig.sysctls, rig.kernel, rig.files)
+    gatherer = Gatherer(rig.profiles, rig.ovsdb, rig.sysctls, rig.kernel, FakeStanding(), rig.files)
     if proven:
         await gatherer.prove_datapath(datapath)
         return

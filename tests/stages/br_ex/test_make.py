@@ -15,11 +15,12 @@ from nodenet.core.boot.outcome import Done
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import StaticLease
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.change.record import Change, What, parse
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.stages.apply.records import BRIDGE
+from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE
 
 
 async def test_the_lease_is_carried_and_given_back_before_the_commit() -> None:
@@ -42,17 +43,22 @@ async def test_the_lease_is_carried_and_given_back_before_the_commit() -> None:
 async def test_what_there_was_is_on_the_disk_before_the_network_is_touched() -> None:
     """The uplink's profile, all profiles, and the intent."""
     rig = Rig()
-    seen: list[tuple[Phase, list[str], Any]] = []
+    seen: list[tuple[list[str], Any]] = []
+    opened: list[Change] = []
 
     def look() -> None:
-        seen.append((rig.phase, list(rig.record.originals), rig.record.finish))
+        seen.append((list(rig.record.originals), rig.record.finish))
+        opened.append(parse(rig.files.content[str(CHANGE)]))
         rig.place("br-ex")
 
     rig.nmstate.during_apply = look
     await rig.attempt()
-    phase, originals, finish = seen[0]
-    assert (phase, originals) == (Phase.APPLYING, ["eth0"])
+    originals, finish = seen[0]
+    assert originals == ["eth0"]
     assert finish
+    assert opened[0].what is What.BRIDGE
+    assert {each.uuid for each in opened[0].before.profiles} == {each.uuid for each in rig.known}
+    assert str(CHANGE) not in rig.files.content
 
 
 async def test_the_keyfiles_are_on_the_disk_before_the_record_says_good() -> None:
@@ -61,11 +67,13 @@ async def test_the_keyfiles_are_on_the_disk_before_the_record_says_good() -> Non
     refused = PublishFailed("/etc/NetworkManager/system-connections cannot be synced: Input/output error")
     rig.files.bad["/etc/NetworkManager/system-connections"] = refused
     await rig.attempt()
-    assert (len(rig.nmstate.committed), rig.phase) == (1, Phase.APPLYING)
-    rig.files.bad.clear()
+    assert len(rig.nmstate.committed) == 1
+    assert (str(BRIDGE_INTENT) in rig.files.content, str(CHANGE) in rig.files.content) == (False, True)
     rig = Rig()
     await rig.attempt()
-    assert rig.files.writes.count("sync /etc/NetworkManager/system-connections") == 1
+    assert rig.files.writes.index("sync /etc/NetworkManager/system-connections") < rig.files.writes.index(
+        str(BRIDGE_INTENT)
+    )
     assert rig.phase is Phase.GOOD
 
 

@@ -12,10 +12,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from br_ex_rig import MAC, NODE_IP, Rig, interrupted
+from br_ex_rig import MAC, NODE_IP, Rig
 from fakes import BOOT_ID, FakeKernel, FakeProfiles
 from nodenet.core.apply import intent
-from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
@@ -33,7 +32,7 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
-from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, PATIENCE_SECONDS, RecoverFirst
+from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, RecoverFirst
 
 LAST_BOOT = Moment("the last boot", 50.0, 1_700_000_000.0)
 LEASED = BridgeRecord(
@@ -76,11 +75,6 @@ def of_next_boot(
     chooser = Chooser(rig)
     rig.recover._stage = chooser
     return rig, chooser, rig.recover
-
-
-def left_open(rig: Rig, boot_id: str = "the last boot") -> None:
-    """Let the result of the apply not be known."""
-    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, boot_id, 5.0))
 
 
 async def test_a_lease_that_ended_while_the_power_was_off_is_gone_before_the_choice() -> None:
@@ -199,49 +193,6 @@ async def test_a_lease_that_is_valid_still_is_waited_for_and_then_known_as_uncon
     assert len(chooser.saw) == 2
 
 
-async def test_a_lease_of_an_interrupted_apply_that_ended_is_gone_before_the_choice() -> None:
-    """The power went when the profiles were on the disk, before the apply was known to be good (R3)."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    left_open(rig)
-    rig.clock.now += 7 * 86400
-    await stage.attempt(Facts())
-    assert chooser.saw == [["set", "reapply"]]
-    assert (rig.record.finish, rig.record.leases) == (None, {})
-
-
-async def test_a_silent_server_does_not_hold_the_choice_back_after_an_interrupted_apply() -> None:
-    """NetworkManager's start never ends then; the lease is still valid (R3)."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    left_open(rig)
-    rig.manager.status = ManagerState.STARTING
-    waiting = await stage.attempt(Facts())
-    assert isinstance(waiting, Waiting)
-    assert waiting.reason == "no DHCP server has confirmed 10.88.0.113 in this boot yet"
-    rig.clock.now += CONFIRM_SECONDS
-    await stage.attempt(Facts())
-    assert chooser.saw == [[]]
-
-
-async def test_an_apply_that_was_interrupted_before_the_bridge_came_waits_for_no_server() -> None:
-    """The uplink has its lease by itself."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    left_open(rig)
-    rig.place("eth0")
-    await stage.attempt(Facts())
-    assert chooser.saw == [[]]
-
-
-async def test_an_apply_that_was_interrupted_in_this_boot_is_rolled_back_before_the_choice() -> None:
-    """Its address may go with the rollback."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    left_open(rig, BOOT_ID)
-    rig.manager.status = ManagerState.STARTING
-    waiting = await stage.attempt(Facts())
-    assert isinstance(waiting, Waiting)
-    assert waiting.reason == ManagerState.STARTING
-    assert chooser.saw == []
-
-
 async def test_a_server_that_confirms_ends_the_wait() -> None:
     """The static copy goes before the choice: DHCP has the address by itself (R3)."""
     rig, chooser, stage = of_next_boot(LEASED, NODE_IP)
@@ -285,17 +236,6 @@ async def test_a_link_that_is_only_late_is_not_taken_for_renamed() -> None:
     rig.profiles.found = replace(rig.profiles.found, devices=rig.profiles.found.devices[1:])
     await stage.attempt(Facts())
     assert (rig.profiles.done, len(chooser.saw)) == ([], 1)
-
-
-async def test_an_address_that_can_only_be_bound_is_not_there() -> None:
-    """With ip_nonlocal_bind, as keepalived and haproxy want it, any address can be bound (R22)."""
-    rig, chooser, stage = of_next_boot(LEASED, kernel=NonLocalBind())
-    interrupted(rig)
-    rig.kernel.now = Snapshot()
-    assert isinstance(await stage.attempt(Facts()), Waiting)
-    rig.clock.now += 10
-    await stage.attempt(Facts())
-    assert (rig.ovsdb.removed, len(chooser.saw)) == (["br-ex"], 1)
 
 
 async def test_no_bridge_is_made_while_the_node_ip_can_only_be_bound() -> None:
@@ -373,18 +313,6 @@ async def test_a_lease_that_ended_is_removed_once_on_a_full_disk() -> None:
     assert [problem(outcome) for outcome in outcomes] == [ALL_THE_SAME, ALL_THE_SAME]
 
 
-async def test_an_interrupted_apply_is_undone_once_on_a_full_disk() -> None:
-    """The network from before br-ex is restored, the node IP is selected, and nothing is restored a second time."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    interrupted(rig)
-    rig.files.broken, rig.kernel.now = FULL, Snapshot()
-    await stage.attempt(Facts())
-    rig.clock.now += 10
-    await stage.attempt(Facts())
-    await stage.attempt(Facts())
-    assert (rig.ovsdb.removed, len(chooser.saw)) == (["br-ex"], 2)
-
-
 async def test_an_uplink_with_another_name_gets_its_network_back_on_a_full_disk() -> None:
     """The new name cannot be noted; the profile is activated once all the same."""
     rig, chooser, stage = of_next_boot(LEASED)
@@ -454,20 +382,6 @@ async def test_a_lease_of_a_bridge_that_could_not_be_repaired_is_settled_all_the
     assert chooser.saw == [["set", "reapply"]]
 
 
-async def test_a_start_of_networkmanager_without_end_does_not_keep_a_lost_network_from_being_restored() -> None:
-    """The power cut took the profile of the uplink: DHCP asks on a bridge without an uplink for ever (R26)."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    interrupted(rig)
-    rig.kernel.now, rig.manager.status = Snapshot(), ManagerState.STARTING
-    waiting = await stage.attempt(Facts())
-    assert isinstance(waiting, Waiting)
-    assert waiting.reason == ManagerState.STARTING
-    for seconds in (START_SECONDS - 1, 1, PATIENCE_SECONDS):
-        rig.clock.now += seconds
-        await stage.attempt(Facts())
-    assert (rig.ovsdb.removed, len(chooser.saw)) == (["br-ex"], 1)
-
-
 class SlowProfiles(FakeProfiles):
     """Each order takes a turn of the loop."""
 
@@ -530,28 +444,6 @@ async def test_a_kill_while_a_renamed_uplink_is_restored_is_made_up_for(fatal: s
     assert killed.profiles.done[-1] == ("activate", "u-eth0", "ens7")
     assert (killed.record.uplinks, killed.record.originals) == ({"br-ex": "ens7"}, {})
     assert str(BRIDGE_INTENT) not in killed.files.content
-
-
-async def test_a_kill_while_a_lost_network_is_restored_is_made_up_for() -> None:
-    """The bridge's profiles are gone by then, so that nothing else says that something is missing."""
-    profiles = Interrupted()
-    rig = Rig(profiles=profiles)
-    kept = KeptProfile("u-eth0", "uplink", "", in_memory=True, settings={})
-    orphan = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0", settings={"connection": {"port-type": "ovs-port"}})
-    record = BridgeRecord({"br-ex": "eth0"}, {}, (str(NODE_IP),), {"eth0": kept}, ("u-eth0",))
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    profiles.found, rig.kernel.now = Inventory(profiles=(orphan,)), Snapshot()
-    profiles.fatal = "give_back"
-    with pytest.raises(asyncio.CancelledError):
-        await rig.recover.attempt(Facts())
-    killed = Rig(files=rig.files)
-    nic, plain = Device("eth0", "ethernet"), replace(orphan, settings={})
-    killed.profiles.found, killed.kernel.now = Inventory((nic,), (plain,)), Snapshot()
-    killed.recover._stage = Chooser(killed)
-    assert isinstance(await killed.recover.attempt(Facts()), Waiting)
-    killed.clock.now += PATIENCE_SECONDS
-    await killed.recover.attempt(Facts())
-    assert killed.profiles.done == [("activate", "u-eth0", "eth0")]
 
 
 async def test_what_networkmanager_does_not_answer_is_asked_again_and_logged_once() -> None:

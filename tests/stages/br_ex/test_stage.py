@@ -10,11 +10,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from br_ex_rig import FLAG, NODE_IP, Rig, interrupted
-from fakes import FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeSystemd
+from fakes import BOOT_ID, FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeSystemd
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Problem, Topic, Waiting
+from nodenet.core.boot.outcome import Again, Done, Failed, Problem, Topic, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
@@ -25,7 +25,8 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.select import Selection
+from nodenet.core.node_ip.rules import Rule as NodeIpRule
+from nodenet.core.node_ip.select import Candidate, Selection, Verdict
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
 
@@ -110,17 +111,36 @@ async def test_a_carried_lease_is_given_up_when_it_ends() -> None:
     assert rig.record.finish is None
 
 
-async def test_an_apply_that_fails_is_tried_again_by_events_ever_later() -> None:
-    """Kubelet may run by then: the network is not shaken for nothing."""
+async def test_an_apply_that_fails_is_never_tried_again_by_a_timer() -> None:
+    """Pods run by then, and each try costs the node its address for a while: an event or an order is waited for."""
     failure = NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there")
-    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure, failure]))
-    pauses = []
-    for _ in range(2):
-        outcome = await rig.attempt()
-        assert isinstance(outcome, Failed)
-        assert outcome.again
-        pauses.append(outcome.again.seconds)
-    assert pauses == [30.0, 60.0]
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.again == Again(frozenset({Topic.OVS}))
+    assert outcome.problem.remedy.endswith("; then run `nodenetctl bridge make`")
+
+
+@pytest.mark.parametrize(
+    ("kubelet", "request_", "tries"),
+    [
+        (True, Request(), 0),
+        (True, Request(by_name=True), 1),
+        (True, Request(retry_refused=True), 1),
+        (False, Request(), 1),
+    ],
+    ids=["pods", "make", "reload", "no-pods"],
+)
+async def test_a_restart_of_nodenetd_is_no_reason_for_another_try(
+    request_: Request, tries: int, *, kubelet: bool
+) -> None:
+    """An upgrade of the package, or a kill by the watchdog, on a node whose br-ex failed in this boot."""
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.ROLLED_BACK, BOOT_ID, 5.0))
+    rig.systemd.running = {"kubelet.service"} if kubelet else set()
+    outcome = await rig.stage.attempt(Facts(selection=Selection(rig.node_ips, "eth0")), request_)
+    assert len(rig.nmstate.applied) == tries
+    assert isinstance(outcome, Done if tries else Failed)
 
 
 @dataclass
@@ -253,20 +273,6 @@ async def test_a_full_run_directory_does_not_cut_ovn_off_later() -> None:
     assert rig.ovsdb.parked == 1
 
 
-async def test_a_node_that_lost_its_address_gets_its_network_back_before_the_node_ip_is_chosen() -> None:
-    """What the interrupted apply added goes, what it changed is given back."""
-    rig = Rig()
-    interrupted(rig)
-    rig.kernel.now = Snapshot()
-    waiting = await rig.recover.attempt(Facts())
-    assert isinstance(waiting, Waiting)
-    assert rig.ovsdb.removed == []
-    rig.clock.now += 10
-    await rig.recover.attempt(Facts())
-    assert "br-ex" in rig.ovsdb.removed
-    assert str(BRIDGE_INTENT) not in rig.files.content or rig.phase is Phase.GOOD
-
-
 async def test_a_node_that_has_its_address_is_not_mended() -> None:
     """configure-ovs sees to the rest."""
     rig = Rig()
@@ -390,29 +396,10 @@ async def test_a_node_that_was_readdressed_after_a_failed_apply_is_left_alone() 
     assert deleted == []
 
 
-async def test_a_profile_made_after_an_interrupted_apply_is_never_replaced() -> None:
-    """Neither deleted nor put aside by the old one; what the apply added goes (R1)."""
-    rig = Rig()
-    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
-    present = tuple(profile.uuid for profile in rig.known)
-    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": kept}, present=present)
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.APPLYING, "an earlier boot", 5.0))
-    port = Profile("u-port", "eth0-port", "802-3-ethernet", "eth0", settings={"connection": {"port-type": "ovs-port"}})
-    rig.known = (*rig.known, port)
-    _with_profile_of_an_administrator(rig)
-    for _ in range(8):
-        rig.clock.now += 1
-        await rig.recover.attempt(Facts(selection=Selection(rig.node_ips, "eth0")))
-    orders = [order[:2] for order in rig.profiles.done if order[0] in ("delete", "give_back", "activate")]
-    assert orders == [("delete", "u-port")]
-
-
-async def test_an_apply_that_crashes_network_manager_is_tried_ever_more_rarely() -> None:
+async def test_an_apply_that_crashes_network_manager_is_not_tried_again_when_it_is_back() -> None:
     """Each is a failed try, whatever its exception: not one every few seconds (R8)."""
     rig = Rig()
     failure = NmstateFailure(FailureKind.INTERNAL, "NetworkManager vanished")
-    pauses = []
     for _ in range(4):
         rig.nmstate.fails = [failure]
         rig.nmstate.during_apply = rig.manager.crash
@@ -420,28 +407,34 @@ async def test_an_apply_that_crashes_network_manager_is_tried_ever_more_rarely()
         assert isinstance(outcome, Failed)
         assert outcome.again
         assert Topic.NETWORK_MANAGER not in outcome.again.topics
-        pauses.append(outcome.again.seconds)
+        assert outcome.again.seconds is None
         rig.manager.crashed = False
-    assert pauses == [30.0, 60.0, 120.0, 240.0]
 
 
-async def test_a_bridge_follows_a_node_ip_that_moves_to_another_link() -> None:
-    """Another choice of the node IP before READY: the bridge is not reported as done over its old uplink."""
+@pytest.mark.parametrize("order", ["nothing", "make", "hint", "default-bridge"])
+async def test_a_bridge_changes_its_uplink_on_an_order_only(order: str) -> None:
+    """The node IP is on another link: its DHCP server was late, or its cable is out. br-ex stays where it is."""
     rig = Rig("stale-other-uplink", nmstate=FakeNmstate())
     rig.place("br-ex")
     first = await rig.attempt()
     assert isinstance(first, Done)
     assert first.facts.uplink == "eth0"
     rig.place("eth1")
-    rig.ovsdb.dead = Unavailable("ovs-vswitchd is gone", remedy="start it")
-    facts = replace(first.facts, selection=Selection(rig.node_ips, "eth1"))
-    awaited = await rig.stage.attempt(facts)
-    assert isinstance(awaited, Waiting)
-    rig.ovsdb.dead = None
-    again = await rig.stage.attempt(facts)
-    assert isinstance(again, Waiting)
-    assert again.reason == "making the bridge again: br-ex is over eth0 and should be over eth1"
-    assert len(rig.nmstate.applied) == 1
+    chosen = Candidate(rig.node_ips[0], 24, "eth1", Verdict.SELECTED, NodeIpRule.HINT, lambda: "a hint names it")
+    selection = Selection(rig.node_ips, "eth1", selected=(chosen,) if order == "hint" else ())
+    if order == "default-bridge":
+        rig.files.content["/etc/ovnk/default_bridge"] = b"eth1\n"
+    outcome = await rig.stage.attempt(replace(first.facts, selection=selection), Request(by_name=order == "make"))
+    if order == "nothing":
+        assert isinstance(outcome, Failed)
+        assert outcome.problem.message is Message.UPLINK_REFUSED
+        why = "br-ex is over eth0 and stays there, although eth1 would be chosen: the node IP 10.88.0.113 is on it"
+        assert outcome.problem.cause == why
+        assert rig.nmstate.applied == []
+    else:
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason == "making the bridge again: br-ex is over eth0 and should be over eth1"
+        assert len(rig.nmstate.applied) == 1
 
 
 async def test_a_bridge_whose_address_stayed_on_the_uplink_is_made_again() -> None:
@@ -532,6 +525,18 @@ async def test_a_bridge_with_the_node_ip_is_kept_while_networkmanager_is_startin
     assert (rig.nmstate.applied, rig.ovsdb.removed) == ([], [])
 
 
+@pytest.mark.parametrize("settled", [True, False])
+async def test_br_ex_waits_for_its_uplink_and_for_no_other_link(*, settled: bool) -> None:
+    """NetworkManager's start takes minutes on a node with a cabled NIC without a DHCP server."""
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    rig.manager.status = ManagerState.STARTING
+    rig.settled = frozenset({"eth0"} if settled else {"eth1"})
+    rig.place("eth0")
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done if settled else Waiting)
+    assert len(rig.nmstate.applied) == settled
+
+
 async def test_a_record_that_cannot_be_read_is_one_failure_with_its_remedy() -> None:
     """Without it nodenet does not know what the uplinks' profiles were: nothing is touched."""
     rig = Rig()
@@ -539,4 +544,4 @@ async def test_a_record_that_cannot_be_read_is_one_failure_with_its_remedy() -> 
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.problem == Problem(Message.PUBLISH_FAILED, f"{BRIDGE} cannot be read: Is a directory", "Remove it")
-    assert (outcome.again and outcome.again.seconds, rig.nmstate.applied) == (30.0, [])
+    assert (outcome.again and outcome.again.seconds, rig.nmstate.applied) == (None, [])

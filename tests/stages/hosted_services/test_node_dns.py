@@ -26,7 +26,7 @@ from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
 from nodenet.core.settings.model import Settings
 from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges
-from stages.hosted_services.test_cluster_dns import FakeSockets
+from stages.hosted_services.test_cluster_dns import SERVICE, FakeNames, FakeSockets
 from stages.hosted_services.test_on_disk import NODE, FakeApiInt, FakeCaches, cached
 
 NODE_IP, SITE = ip_address("192.0.2.10"), ip_address("10.0.0.1")
@@ -72,6 +72,9 @@ class FakeDnsmasq:
             raise self.broken
         self.given.append(servers)
 
+    async def further(self) -> str:
+        return ""
+
     async def read_hosts(self) -> None:
         self.hosts_read += 1
 
@@ -82,7 +85,7 @@ class FakeStacks:
 
     others: Others = field(default_factory=Others)
 
-    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:  # noqa: ARG002
+    def look(self, units: Collection[str], ports: Collection[int]) -> Others:  # noqa: ARG002
         return self.others
 
 
@@ -96,7 +99,7 @@ class Rig:
     guard: FakeTable = field(default_factory=FakeTable)
     caches: FakeCaches = field(default_factory=FakeCaches)
     stacks: FakeStacks = field(default_factory=FakeStacks)
-    sockets: FakeSockets = field(default_factory=lambda: FakeSockets({CLUSTER_DNS: {0}}))
+    sockets: FakeSockets = field(default_factory=lambda: FakeSockets({CLUSTER_DNS: {(53, SERVICE)}}))
     probe: FakeProbe = field(default_factory=FakeProbe)
     clock: FakeClock = field(default_factory=FakeClock)
     kernel: FakeKernel = field(default_factory=lambda: FakeKernel(ON_ETH0))
@@ -122,6 +125,7 @@ class Rig:
             api_int=FakeApiInt(),
             stacks=self.stacks,
             sockets=self.sockets,
+            names=FakeNames(),
             ovsdb=self.ovsdb,
         )
         self.dns = NodeDns(edges, settings or self.settings)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeManager, FakeNmstate, FakeOvsdb, FakeSystemd
+from fakes import FakeFiles, stage_edges
 from nodenet.core.apply.intent import Phase
 from nodenet.core.node_file.find import NodeFile, read
-from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.core.settings.model import Settings
+from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.nmstate.in_force import InForce
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -20,10 +20,10 @@ def file(text: str) -> NodeFile:
 
 
 def rig() -> tuple[InForce, Pipeline, FakeFiles]:
-    files, manager, clock = FakeFiles(), FakeManager(), FakeClock()
-    presence = NetworkManagerStarter(manager, FakeSystemd(), clock)
-    pipeline = Pipeline(PipelineEdges(files, manager, presence, FakeNmstate(), FakeOvsdb(), clock), BOOT_ID, 240.0)
-    return InForce(files, pipeline, DIRECTORY), pipeline, files
+    edges = stage_edges(files=FakeFiles())
+    pipeline = Pipeline(edges, Settings())
+    assert isinstance(edges.files, FakeFiles)
+    return InForce(edges.store, pipeline, DIRECTORY), pipeline, edges.files
 
 
 def test_without_a_record_the_marker_counts() -> None:

@@ -8,8 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import BOOT_ID, FakeClock, FakeFiles
-from nodenet.core.apply import last_good, new_file
-from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply import new_file
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Problem
@@ -17,14 +16,17 @@ from nodenet.core.boot.request import Request
 from nodenet.core.boot.stages import Boot, new_boot
 from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
+from nodenet.core.history import entry
+from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.messages import Message
-from nodenet.core.node_file.find import read
+from nodenet.core.node_file.find import NodeFile, read
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import Trial, TrialState
 from nodenet.edge.files.disk import MOST_BYTES
 from nodenet.edge.files.node_file import MAX_BYTES
-from nodenet.stages.apply.records import GOOD, NEW_FILE
+from nodenet.stages.apply.history import LONGEST, History, path_of
+from nodenet.stages.apply.records import NEW_FILE
 from nodenet.stages.nmstate.known_good import KnownGood
 
 FILE = read("worker-0.yml", b"a: 1\n")
@@ -43,9 +45,20 @@ def boot(**failed: Problem) -> Boot:
 
 
 READY = BootStatus(boot(), FACTS, ready=True)
-BEFORE = last_good.render(LastGood(FILE.name, "b: 1\n", read(FILE.name, b"b: 1\n").digest, "worker-0", 1.0))
+
+
+def good(file: NodeFile, hostname: str = "worker-0", *, is_good: bool = True) -> bytes:
+    """Return an entry of the history."""
+    parts = (file.name, file.text, file.digest, hostname, BOOT_ID, 1.0)
+    return entry.render(Entry(Kind.NODE_FILE, Result.COMMITTED, *parts, good=is_good), MOST_BYTES)
+
+
+GOOD = path_of(1)
+OTHER = read(FILE.name, b"b: 1\n")
+BEFORE = good(OTHER)
 """The file that the node worked with before."""
 LOST = Problem(Message.UPLINK_LOST, "eth0 has no carrier", "Check the cable")
+GONE = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.5 is missing", "Bring the address back")
 SECONDS = 60.0
 
 
@@ -90,7 +103,13 @@ class Rig:
 
     @property
     def kept(self) -> bool:
-        return self.files.content.get(str(GOOD)) not in (None, BEFORE)
+        return self.good_file == FILE.digest
+
+    @property
+    def good_file(self) -> str | None:
+        """The digest of the last known good file."""
+        found = History(self.files).good("worker-0").entry
+        return found.digest if found else None
 
 
 def test_a_file_is_good_after_a_minute_of_ready() -> None:
@@ -101,8 +120,9 @@ def test_a_file_is_good_after_a_minute_of_ready() -> None:
     with capture_logs() as logs:
         assert rig.after(SECONDS) is None
     assert [line["message"] for line in logs] == [Message.NODE_FILE_GOOD]
-    good = last_good.parse(rig.files.content[str(GOOD)], "worker-0")
-    assert (good.name, good.text, good.since) == ("worker-0.yml", "a: 1\n", rig.clock.unix())
+    found = History(rig.files).good("worker-0").entry
+    assert found is not None
+    assert (found.name, found.text, found.time) == ("worker-0.yml", "a: 1\n", rig.clock.unix())
     rig.files.writes.clear()
     assert rig.after(SECONDS) is None
     rig.watch = KnownGood(rig.files, rig.clock, BOOT_ID)
@@ -110,16 +130,17 @@ def test_a_file_is_good_after_a_minute_of_ready() -> None:
     assert rig.files.writes == []
 
 
-@pytest.mark.parametrize("kept", [b"{", last_good.render(LastGood(FILE.name, "a: 1\n", FILE.digest, "another", 1.0))])
-def test_a_record_that_is_damaged_or_of_another_host_gives_way_to_the_file_that_works(kept: bytes) -> None:
-    """Not before: until then it may be of use to an administrator."""
+@pytest.mark.parametrize("kept", [b"{", good(FILE, "another")])
+def test_an_entry_that_is_damaged_or_of_another_host_is_no_good_one(kept: bytes) -> None:
+    """It stays: it may be of use to an administrator."""
     rig = Rig()
     rig.files.content[str(GOOD)] = kept
     rig.after(0)
     rig.after(SECONDS - 1)
-    assert rig.files.content[str(GOOD)] == kept
+    assert rig.good_file is None
     rig.after(1)
-    assert last_good.parse(rig.files.content[str(GOOD)], "worker-0").digest == FILE.digest
+    assert rig.kept
+    assert rig.files.content[str(GOOD)] == kept
 
 
 COUNTED = NewFile(FILE.digest, ("boot1", BOOT_ID))
@@ -136,19 +157,18 @@ def test_a_minute_of_ready_ends_the_count_of_lost_boots() -> None:
     rig.after(SECONDS - 1, lost)
     assert rig.counted == COUNTED
     assert rig.after(1, lost) is None
-    assert rig.counted == NewFile(FILE.digest, ready=True)
+    assert rig.counted == NewFile(FILE.digest, ready=BOOT_ID)
 
 
-@pytest.mark.parametrize("good", [None, b"torn", "this file"])
-def test_without_another_good_file_ready_ends_the_count(good: bytes | str | None) -> None:
+@pytest.mark.parametrize("known", [None, b"torn", good(FILE)])
+def test_without_another_good_file_ready_ends_the_count(known: bytes | None) -> None:
     """Nothing can take the place of the file: a restart or a reboot right after READY writes nothing."""
     rig = Rig()
-    own = last_good.render(LastGood(FILE.name, FILE.text, FILE.digest, "worker-0", 1.0))
-    rig.files.content |= {str(GOOD): own if isinstance(good, str) else good or b""}
-    if good is None:
+    rig.files.content[str(GOOD)] = known or b""
+    if known is None:
         del rig.files.content[str(GOOD)]
     rig.after(0)
-    assert rig.counted == NewFile(FILE.digest, ready=True)
+    assert rig.counted == NewFile(FILE.digest, ready=BOOT_ID)
     assert rig.written_by_reboots() == []
 
 
@@ -160,7 +180,7 @@ def test_a_boot_that_is_counted_after_ready_is_not_lost() -> None:
     rig.after(0)
     rig.files.content[str(NEW_FILE)] = counted
     rig.after(1)
-    assert rig.counted == NewFile(FILE.digest, ready=True)
+    assert rig.counted == NewFile(FILE.digest, ready=BOOT_ID)
     assert rig.written_by_reboots() == []
 
 
@@ -179,6 +199,16 @@ def test_a_node_that_is_rebooted_right_after_ready_has_lost_no_boot() -> None:
     assert rig.counted == NewFile(FILE.digest, ("boot1",))
 
 
+def test_a_file_that_leaves_the_node_dark_is_counted_however_long_kubelet_runs() -> None:
+    """Its lease ended after READY; the node is switched off, or restarted by a person."""
+    rig = Rig()
+    rig.after(0)
+    for _ in range(5):
+        rig.after(SECONDS, replace(READY, losses=(GONE,)))
+    rig.watch.ended()
+    assert new_file.parse(rig.files.content[str(NEW_FILE)]) == NewFile(FILE.digest, ("boot1", BOOT_ID))
+
+
 def test_a_stop_of_a_node_that_works_writes_nothing() -> None:
     rig = Rig()
     rig.after(0)
@@ -193,7 +223,7 @@ def test_a_disk_that_does_not_take_the_end_of_the_count_is_tried_again() -> None
     assert rig.after(SECONDS) == 1.0
     rig.files.bad = {}
     assert rig.after(1) is None
-    assert (rig.counted.ready, rig.kept) == (True, True)
+    assert (rig.counted.ready, rig.kept) == (BOOT_ID, True)
 
 
 def test_the_minute_begins_again_after_a_trial_of_another_file() -> None:
@@ -228,12 +258,12 @@ def test_a_node_that_was_ready_with_the_file_before_is_not_ready_with_a_reloaded
     reloaded = new_boot({}, degrade=True).instead_of(READY.boot, Request(2, retry_refused=True))
     assert rig.after(0, replace(READY, boot=reloaded)) is None
     assert rig.after(10 * SECONDS, replace(READY, boot=reloaded)) is None
-    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == (False, False)
+    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == ("", False)
     assert rig.after(0, replace(READY, boot=boot(nodeip=LOST))) is None
-    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == (False, False)
+    assert (new_file.parse(rig.files.content[str(NEW_FILE)]).ready, rig.kept) == ("", False)
     assert rig.begins()
     rig.after(SECONDS)
-    assert (rig.counted.ready, rig.kept) == (True, True)
+    assert (rig.counted.ready, rig.kept) == (BOOT_ID, True)
 
 
 def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
@@ -250,13 +280,16 @@ def test_a_reload_whose_file_is_refused_loses_no_boot() -> None:
         assert new_file.parse(rig.files.content[str(NEW_FILE)]) == NewFile(FILE.digest)
 
 
-@pytest.mark.parametrize("lost", [replace(READY, uplink=LOST), replace(READY, drift=LOST)])
+@pytest.mark.parametrize(
+    "lost", [replace(READY, uplink=LOST), replace(READY, losses=(replace(LOST, message=Message.NODE_IP_DRIFT),))]
+)
 def test_the_minute_begins_again_when_the_uplink_was_lost(lost: BootStatus) -> None:
-    """Or a node IP."""
+    """Or a node IP: then the count of lost boots does not end either."""
     rig = Rig()
     rig.after(0)
-    assert rig.after(50, lost) == 10 + BEAT_SECONDS, "the count of lost boots goes on"
-    assert rig.begins(20)
+    assert rig.after(50, lost) == (10 + BEAT_SECONDS if lost.uplink else None)
+    rig.after(20)
+    assert new_file.parse(rig.files.content[str(NEW_FILE)]).ready == (BOOT_ID if lost.uplink else "")
     assert not rig.kept
     rig.after(SECONDS)
     assert rig.kept
@@ -276,7 +309,7 @@ def test_a_disk_that_takes_nothing_is_tried_again() -> None:
     """It is logged once."""
     rig = Rig()
     rig.after(0)
-    rig.files.bad = {str(GOOD): PublishFailed("No space left on device")}
+    rig.files.bad = {str(path_of(2)): PublishFailed("No space left on device")}
     with capture_logs() as logs:
         assert rig.after(SECONDS) == 1.0
         assert rig.after(1) == 2.0
@@ -296,8 +329,8 @@ def test_without_a_node_file_there_is_nothing_to_keep() -> None:
 def test_the_record_of_the_largest_node_file_can_be_read_again(line: str) -> None:
     """JSON has more bytes than the text."""
     text = line * (MAX_BYTES // len(line.encode()))
-    record = last_good.render(last_good.LastGood("worker-0.yml", text, "d", "worker-0", 1.0))
-    assert len(record) < MOST_BYTES
+    record = good(read("worker-0.yml", text.encode()))
+    assert len(record) < MOST_BYTES == LONGEST
 
 
 def test_a_file_that_comes_back_after_a_confirmed_trial_is_kept_again() -> None:
@@ -305,11 +338,20 @@ def test_a_file_that_comes_back_after_a_confirmed_trial_is_kept_again() -> None:
     rig = Rig()
     rig.after(0)
     rig.after(SECONDS)
-    other = read("worker-0.yml", b"b: 1\n")
-    tried = LastGood(other.name, other.text, other.digest, "worker-0", 1.0)
-    rig.files.content[str(GOOD)] = last_good.render(tried)
-    facts = replace(FACTS, digest=other.digest, applied_digest=other.digest)
+    rig.files.content[str(path_of(9))] = good(OTHER)
+    assert rig.good_file == OTHER.digest
+    facts = replace(FACTS, digest=OTHER.digest, applied_digest=OTHER.digest)
     rig.after(0, replace(READY, facts=facts))
     assert rig.begins()
     rig.after(SECONDS)
-    assert last_good.parse(rig.files.content[str(GOOD)], "worker-0").digest == FILE.digest
+    assert rig.good_file == FILE.digest
+
+
+def test_the_entry_of_the_apply_is_the_one_that_becomes_good() -> None:
+    """It has the network."""
+    rig = Rig()
+    rig.files.content[str(path_of(2))] = good(FILE, is_good=False)
+    rig.after(0)
+    rig.after(SECONDS)
+    assert rig.files.content[str(path_of(2))] == good(FILE)
+    assert History(rig.files).numbers() == [2, 1]

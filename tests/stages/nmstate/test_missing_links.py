@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from fakes import FakeClock, FakeKernel, FakeSystemd
+from fakes import FakeClock, FakeFiles, FakeKernel, FakeSystemd
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Topic, Waiting
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.content import parse
@@ -17,19 +17,20 @@ from nodenet.stages.nmstate.missing_links import MissingLinks
 
 FILE = read("worker-0.yml", b"interfaces:\n- name: eth9\n  type: ethernet\n")
 GONE = NmstateFailure(FailureKind.INVALID, "Interface eth9 does not exist")
-REASON = "the link eth9 of worker-0.yml, which udev may still bring"
+REASON = "the link eth9 of worker-0.yml, which udev may still bring; this host has eth0 (1 Gbit/s, carrier)"
 
 
 @dataclass
 class Rig:
     """Missing links over fakes, and one file."""
 
-    kernel: FakeKernel = field(default_factory=FakeKernel)
+    kernel: FakeKernel = field(default_factory=lambda: FakeKernel(Snapshot(links=(Link(2, "eth0"),))))
+    files: FakeFiles = field(default_factory=lambda: FakeFiles({"/sys/class/net/eth0/speed": b"1000\n"}))
     systemd: FakeSystemd = field(default_factory=FakeSystemd)
     clock: FakeClock = field(default_factory=FakeClock)
 
     def __post_init__(self) -> None:
-        self.missing = MissingLinks(self.kernel, self.systemd, self.clock)
+        self.missing = MissingLinks(self.kernel, self.files, self.systemd, self.clock)
 
     def job(self, *, ordered: bool = False) -> Job:
         return Job(FILE, parse(FILE), Facts(), self.clock.now, retry_refused=ordered)
@@ -79,3 +80,13 @@ async def test_nothing_is_known_to_be_missing_while_the_kernel_does_not_answer()
     rig = Rig(kernel=FakeKernel(broken=Unavailable("the kernel does not answer")))
     assert await rig.awaited() is None
     assert rig.missing.still(rig.job()) is None
+
+
+async def test_a_refusal_names_the_links_that_there_are() -> None:
+    """Not one for another reason."""
+    rig = Rig()
+    assert rig.missing.explained(rig.job(), GONE).cause == f"{GONE.cause}; this host has eth0 (1 Gbit/s, carrier)"
+    other = NmstateFailure(FailureKind.INVALID, "unknown key mtuu")
+    assert rig.missing.explained(rig.job(), other) is other
+    rig.files.bad = {"/sys/class/net/eth0/speed": PublishFailed("Invalid argument")}
+    assert rig.missing.explained(rig.job(), GONE).cause.endswith("this host has eth0 (carrier)")

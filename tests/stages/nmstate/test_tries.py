@@ -17,7 +17,7 @@ def test_what_may_pass_is_tried_three_times() -> None:
 def test_what_stays_is_not_tried_again() -> None:
     tries = Tries()
     assert tries.another("a", STAYS, began=10.0, now=20.0) is None
-    assert not tries.time_is_over(1000.0)
+    assert tries.used_up("a", 1000.0) is None
 
 
 def test_the_time_of_a_file_begins_with_its_first_try() -> None:
@@ -26,16 +26,8 @@ def test_the_time_of_a_file_begins_with_its_first_try() -> None:
     tries.another("a", PASSES, began=200.0, now=210.0)
     assert tries.used_up("a", 309.0) is None
     assert tries.used_up("b", 311.0) is None
-    assert tries.time_is_over(311.0)
     assert tries.used_up("a", 311.0) is PASSES
-    assert not tries.time_is_over(311.0)
-
-
-def test_a_refused_file_whose_network_is_to_be_undone_has_as_much_time() -> None:
-    tries = Tries()
-    tries.begun("a", STAYS, 10.0)
-    assert not tries.time_is_over(309.0)
-    assert tries.used_up("a", 311.0) is STAYS
+    assert tries.used_up("a", 311.0) is None
 
 
 def test_each_file_is_counted_for_itself() -> None:
@@ -45,4 +37,4 @@ def test_each_file_is_counted_for_itself() -> None:
     tries.over("a")
     assert tries.another("a", PASSES, began=30.0, now=40.0) == 1
     tries.clear()
-    assert not tries.time_is_over(1000.0)
+    assert tries.used_up("a", 1000.0) is None

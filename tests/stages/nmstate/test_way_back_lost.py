@@ -10,9 +10,10 @@ import pytest
 
 from fakes import FakeFiles, FakeKernel, FakeManager, FakeNeighbours, FakeProfiles
 from nodenet.core.apply import new_file
+from nodenet.core.apply.intent import Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.apply.retry import BUDGET_SECONDS
-from nodenet.core.boot.outcome import Again, Failed, Outcome, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.network_manager.checkpoint import Checkpoint
@@ -20,8 +21,8 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.apply.records import APPLY, INTENT, NEW_FILE
-from nodenet.stages.nmstate.way_back import PATIENCE_SECONDS
+from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
+from nodenet.stages.apply.undo import PATIENCE_SECONDS
 from stages.nmstate.test_stage import FILE, GATEWAY, ONLINE, TEXT, Rig, StuckManager, lost_boots
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})
@@ -92,7 +93,10 @@ class Node(Rig):
 
     def in_next_boot(self) -> Node:
         """Return the node after a power cut: disk, profiles and neighbours are as they were left."""
-        self.remember(replace(self.record, boot_id="the last boot"))
+        if change := self.changes.open:
+            self.changes.save(replace(change, apply=replace(change.apply, boot_id="the last boot")))
+        else:
+            self.remember(replace(self.record, boot_id="the last boot"))
         return Node(files=self.files, profiles=self.profiles, kernel=self.kernel, neighbours=self.neighbours)
 
     async def until_over(self) -> Outcome:
@@ -122,25 +126,20 @@ async def interrupted() -> Node:
     with pytest.raises(PowerCut):
         await node.attempt()
     node.files.content = on_disk
-    assert str(APPLY) in on_disk
+    assert str(CHANGE) in on_disk
     return node.in_next_boot()
 
 
-async def test_a_disk_that_fails_while_a_file_is_refused_is_asked_again() -> None:
+async def test_a_disk_that_fails_in_an_apply_keeps_no_network_from_coming_back() -> None:
     """No descriptors were left, and NetworkManager could not roll back: the node had no address until a reload."""
     node = Node()
     unread = PublishFailed("Too many open files")
 
     def fail() -> None:
-        node.files.bad = {str(INTENT): unread, str(APPLY): unread}
+        node.files.bad = {str(INTENT): unread, str(CHANGE): unread}
 
     node.once_applied(fail)
     node.nmstate.fails = [UNVERIFIED] * 3
-    waiting = await node.attempt()
-    assert isinstance(waiting, Waiting)
-    assert waiting.reason == "what an interrupted apply may have left comes first: Too many open files"
-    node.nmstate.during_apply = lambda: None
-    node.files.bad = {}
     assert isinstance(await node.until_over(), Failed)
     assert node.is_before
 
@@ -179,7 +178,7 @@ async def test_a_refused_file_that_no_rollback_undid_is_undone() -> None:
     node = cut_off_by_its_file()
     assert isinstance(await node.until_over(), Failed)
     assert node.is_before
-    assert str(APPLY) not in node.files.content
+    assert str(CHANGE) not in node.files.content
 
 
 async def test_kubelet_waits_for_the_network_from_before_a_refused_file() -> None:
@@ -213,8 +212,8 @@ async def test_a_refused_file_is_not_kept_in_the_next_boot_where_no_gateway_answ
     refused = await node.until_over()
     assert isinstance(refused, Failed)
     assert (
-        refused.problem.cause
-        == "worker-0.yml: no gateway answers, and one answered before an earlier apply of this file"
+        refused.problem.cause == "worker-0.yml: the gateway 192.0.2.1 does not answer on eth0, "
+        "and one answered before an earlier apply of this file"
     )
     assert node.nmstate.committed == []
 
@@ -279,41 +278,31 @@ async def test_a_full_disk_is_no_wait_once_the_way_back_was_given_up() -> None:
 
 async def test_a_rollback_that_fails_is_no_end_without_a_known_good_file() -> None:
     node = Node(manager=StuckManager())
-    node.once_applied(lambda: node.manager.pending.append(Checkpoint("/cp/1", node.clock.now)))
+    node.once_applied(lambda: node.manager.pending.append(Checkpoint("/checkpoint/1", node.clock.now)))
     node.nmstate.fails = [UNVERIFIED]
     assert isinstance(await node.until_over(), Failed)
     assert node.is_before
 
 
-async def test_what_is_committed_is_not_undone_where_a_full_disk_has_not_taken_its_record() -> None:
-    """An administrator makes room, edits a profile, and reloads: the remedy that the status names."""
+@pytest.mark.parametrize("restarted", [True, False])
+async def test_what_is_committed_is_not_undone_where_a_full_disk_has_not_taken_its_record(*, restarted: bool) -> None:
+    """The disk takes the record once there is room; a restart of nodenetd knows what is in force meanwhile."""
     node = Node()
     node.once_applied(lambda: setattr(node.files, "full", True))
     outcome = await node.attempt()
-    assert isinstance(outcome, Failed)
-    assert outcome.again == Again(seconds=15.0)
+    assert isinstance(outcome, Done)
     assert outcome.facts.applied_digest == outcome.facts.digest
-    assert node.nmstate.committed == ["/checkpoint/1"]
-    node.files.full = False
     node.profiles.found = inventory(OF_ADMINISTRATOR)
     node.profiles.done.clear()
-    node = Node(files=node.files, profiles=node.profiles)  # a reload builds the stages again
+    if restarted:
+        node = Node(files=node.files, profiles=node.profiles)
     node.nmstate.left = {}
-    await node.attempt(request=ORDERED)
+    assert isinstance(await node.attempt(), Skipped)
     assert node.profiles.done == []
     assert node.profiles.found == inventory(OF_ADMINISTRATOR)
-
-
-async def test_the_record_of_what_is_committed_is_written_once_there_is_room() -> None:
-    node = Node()
-    node.once_applied(lambda: setattr(node.files, "full", True))
-    assert isinstance(await node.attempt(), Failed)
     node.files.full = False
-    node.nmstate.left = {}
-    outcome = await node.attempt()
-    assert isinstance(outcome, Skipped)
-    assert outcome.reason == "worker-0.yml is applied already and the state matches it"
-    assert outcome.facts.applied_digest == outcome.facts.digest == node.record.digest
+    assert node.changes.edges.store.pay() is None
+    assert (node.record.phase, str(CHANGE) in node.files.content) == (Phase.GOOD, False)
 
 
 async def test_another_programs_checkpoint_is_waited_for_before_profiles_come_back() -> None:
@@ -335,7 +324,7 @@ async def test_a_full_disk_keeps_no_known_good_file_from_its_place() -> None:
     node.files.content[str(NEW_FILE)] = new_file.render(NewFile("another"))
 
     def full() -> None:
-        node.manager.pending.append(Checkpoint("/cp/1", node.clock.now))
+        node.manager.pending.append(Checkpoint("/checkpoint/1", node.clock.now))
         node.files.full = True
 
     node.once_applied(full)
@@ -383,8 +372,8 @@ async def test_an_edit_while_networkmanager_is_away_is_not_reverted() -> None:
 
 
 @pytest.mark.parametrize("edit", ["removed", "invalid", "none"])
-async def test_the_time_of_a_file_that_is_gone_ends_no_wait_for_its_way_back(edit: str) -> None:
-    """NetworkManager ended in its apply, and is away for longer than any file is tried."""
+async def test_a_network_manager_that_stays_away_ends_the_wait_and_not_the_undo(edit: str) -> None:
+    """It ended in the apply of the file, and is away for longer than any file is tried."""
     node = Node()
 
     def crash() -> None:
@@ -397,9 +386,11 @@ async def test_the_time_of_a_file_that_is_gone_ends_no_wait_for_its_way_back(edi
         del node.files.content[FILE]
     elif edit == "invalid":
         node.files.content[FILE] = b"interfaces: [\n"
+    assert isinstance(await node.attempt(), Waiting)
     node.clock.now += BUDGET_SECONDS
     outcome = await node.attempt()
-    assert isinstance(outcome, Failed if edit == "none" else Waiting)  # its own tries are over
+    assert isinstance(outcome, Failed if edit != "removed" else Done), outcome
+    assert outcome.problem is not None
     node.manager.crashed = False
     await node.attempt()
     assert node.is_before

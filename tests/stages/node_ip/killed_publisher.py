@@ -19,7 +19,7 @@ from pathlib import Path, PurePath
 from types import FrameType
 from typing import Any
 
-from fakes import BOOT_ID, FakeClock, FakeKernel, FakeManager
+from fakes import BOOT_ID, FakeClock, FakeKernel, FakeManager, FakeProfiles
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done
 from nodenet.core.boot.request import Request
@@ -33,6 +33,7 @@ from nodenet.edge.files import disk as files
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.node_ip.publish import RELOAD_OWED
 from nodenet.stages.node_ip.stage import NodeipStage
+from nodenet.stages.node_ip.waits import Waits
 
 PUBLISHED = (KUBELET_DROP_IN, CRIO_DROP_IN, PRIMARY, RUN / "ipv4", RUN / "ipv6", RUN / "remote-worker")
 OLD = ("192.0.2.5", "2001:db8::5")
@@ -101,7 +102,9 @@ def publish(disk: Disk, addresses: tuple[str, ...]) -> None:
     wishes = PolicyReading(Policy(families=families, platform="baremetal"))
     clock = FakeClock()
     presence = NetworkManagerStarter(FakeManager(), disk, clock)
-    stage = NodeipStage(FakeKernel(host), disk, disk, clock, presence, lambda: wishes, BOOT_ID)
+    stage = NodeipStage(
+        FakeKernel(host), disk, disk, clock, presence, Waits(clock, FakeProfiles()), lambda: wishes, BOOT_ID
+    )
     outcome = asyncio.run(stage.attempt(Facts(), Request(reselect=True)))
     assert isinstance(outcome, Done), outcome
     assert not outcome.problem, outcome

@@ -10,28 +10,23 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from fakes import FakeFiles, FakeKernel, FakeManager, FakeSystemd, stage_edges
-from node_ip_rig import DEFAULT, DEFAULT6, ETH0, KUBELET, LINK_LOCAL, OTHER, PRIMARY, V4, V6, Rig, host
+from fakes import FakeFiles, FakeKernel, FakeManager, FakeProfiles, FakeSystemd, stage_edges
+from node_ip_rig import DEFAULT, ETH0, KUBELET, LINK_LOCAL, OTHER, PRIMARY, V4, V6, Rig, host
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Topic, Waiting
 from nodenet.core.boot.request import Request
-from nodenet.core.errors import NotAFile, PublishFailed
+from nodenet.core.errors import NotAFile, PublishFailed, Unavailable
 from nodenet.core.ip import Family
-from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Snapshot
+from nodenet.core.kernel.snapshot import Address, Link, NextHop, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState, Service
+from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.node_ip.hints import parse_value
 from nodenet.core.node_ip.last_published import SELECTION
-from nodenet.core.node_ip.patience import (
-    ANSWER_SECONDS,
-    BEGUN_SECONDS,
-    FAMILY_SECONDS,
-    PATH_SECONDS,
-    SETTLE_SECONDS,
-)
+from nodenet.core.node_ip.patience import ANSWER_SECONDS, MOST_SECONDS
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import OnFailure, Settings
 from nodenet.stages.node_ip.publish import RELOAD_OWED
 from nodenet.stages.node_ip.stage import BACK_SECONDS
 from nodenet.stages.node_ip.wiring import build
@@ -96,7 +91,7 @@ async def test_a_family_that_the_settings_name_is_waited_for_but_not_for_ever() 
     """Then the node is degraded, and says which family is missing."""
     rig = Rig(FakeKernel(host(V4)), wishes=PolicyReading(Policy(families=(Family.IPV4, Family.IPV6))))
     assert isinstance(await rig.attempt(), Waiting)
-    rig.clock.now += FAMILY_SECONDS - 1
+    rig.clock.now += MOST_SECONDS - 1
     assert isinstance(await rig.attempt(), Waiting)
     rig.clock.now += 2
     outcome = await rig.attempt()
@@ -104,84 +99,6 @@ async def test_a_family_that_the_settings_name_is_waited_for_but_not_for_ever() 
     assert outcome.problem
     assert outcome.problem.message is Message.NODE_IP_INCOMPLETE
     assert "IPv6" in outcome.problem.cause
-
-
-async def test_the_link_that_is_configured_first_is_not_chosen_for_that() -> None:
-    """While NetworkManager starts, other links may get the better default route: waited for, and not for ever."""
-    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
-    route = replace(DEFAULT, next_hops=(NextHop("eth1", ip_address("198.51.100.1")),))
-    alone = Snapshot((ETH0, eth1), (Address(ip_address("198.51.100.5"), 24, "eth1"),), (route,))
-    both = replace(alone, addresses=(V4, *alone.addresses), routes=(DEFAULT, *alone.routes))
-    rig = Rig(FakeKernel(alone), manager=FakeManager(ManagerState.STARTING))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert "eth0 may still get" in outcome.reason
-    assert Topic.NETWORK_MANAGER in outcome.topics
-    # A static default route comes before its address, one of DHCP after it: neither alone means that eth0 is done.
-    for half in (replace(both, addresses=alone.addresses), replace(both, routes=alone.routes)):
-        rig.kernel.now = half
-        assert isinstance(await rig.attempt(), Waiting)
-    rig.kernel.now = both
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.facts.selection
-    assert outcome.facts.selection.link == "eth0"
-    for change in ("time", "NetworkManager"):
-        rig = Rig(FakeKernel(alone), manager=FakeManager(ManagerState.STARTING))
-        assert isinstance(await rig.attempt(), Waiting)
-        if change == "time":
-            rig.clock.now += SETTLE_SECONDS + 1
-        else:
-            rig.manager.status = ManagerState.READY
-        assert isinstance(await rig.attempt(), Done), change
-
-
-async def test_each_family_is_decided_for_itself() -> None:
-    """A link's IPv6 says nothing of its IPv4, which may still be the better one; and it must not wait for itself."""
-    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
-    of_eth1 = Address(ip_address("2001:db8::7"), 64, "eth1")
-    by_router = replace(DEFAULT6, next_hops=(NextHop("eth1", ip_address("fe80::1")),))
-    split = Snapshot((ETH0, eth1), (V4, of_eth1), (DEFAULT, by_router))
-    rig = Rig(FakeKernel(split), manager=FakeManager(ManagerState.STARTING), wishes=PolicyReading(Policy()))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert "may still get a better address" in outcome.reason
-    rig = Rig(FakeKernel(host(V4)), manager=FakeManager(ManagerState.STARTING))
-    assert isinstance(await rig.attempt(), Done)
-
-
-async def test_another_choice_than_the_last_is_no_matter_of_chance_either() -> None:
-    """The address of the boot before is gone: other links are waited for as in a first boot."""
-    rig = Rig(FakeKernel(host(OTHER)), manager=FakeManager(ManagerState.STARTING))
-    assert isinstance(await rig.attempt(), Done)
-    rig.reboot()
-    rig.kernel.now = replace(host(V4), links=(ETH0, Link(3, "eth1", mac="52:54:00:00:00:02")))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert "eth1 may still get" in outcome.reason
-    rig.kernel.now = replace(rig.kernel.now, addresses=(OTHER,))
-    assert isinstance(await rig.attempt(), Done)
-
-
-async def test_a_tentative_address_is_given_a_moment() -> None:
-    """A bounded one, and none where nothing is pending. What began late, as after a late answer, gets its own."""
-    tentative = Address(V6.address, 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL, tentative)), wishes=PolicyReading(Policy()))
-    assert isinstance(await rig.attempt(), Waiting)
-    rig.kernel.now = host(V4, LINK_LOCAL, V6)
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.facts.selection
-    assert outcome.facts.selection.node_ips == (V4.address, V6.address)
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=PolicyReading(Policy()))
-    await rig.attempt()
-    rig.clock.now += SETTLE_SECONDS - 0.1
-    rig.kernel.now = host(V4, LINK_LOCAL, tentative)
-    assert isinstance(await rig.attempt(), Waiting)
-    rig.clock.now += BEGUN_SECONDS
-    assert isinstance(await rig.attempt(), Waiting)
-    rig.clock.now += 0.2
-    assert isinstance(await rig.attempt(), Done)
 
 
 async def test_an_address_that_cannot_be_listened_on_makes_way_for_the_next() -> None:
@@ -239,7 +156,7 @@ async def test_the_other_familys_file_goes_with_its_address() -> None:
     assert rig.files.content["/run/nodeip-configuration/ipv6"] == b"2001:db8::5"
     rig.kernel.now = host(V4)
     await rig.attempt()
-    rig.clock.now += FAMILY_SECONDS + SETTLE_SECONDS
+    rig.clock.now += MOST_SECONDS + 1
     await rig.attempt()
     assert "/run/nodeip-configuration/ipv6" not in rig.files.content
 
@@ -381,102 +298,6 @@ async def test_a_published_address_that_is_gone_is_drift() -> None:
     assert drift.cause == "Node IP 192.0.2.5 is missing (eth0: no address)"
 
 
-async def test_a_router_that_gives_no_address_is_given_the_time_once() -> None:
-    """It advertises itself, and DHCPv6 is not there: later boots do not wait, until something else is on its way."""
-    advertised = Snapshot((ETH0,), (V4, LINK_LOCAL), (DEFAULT, replace(DEFAULT6, protocol="ra")))
-    rig = Rig(FakeKernel(advertised), wishes=PolicyReading(Policy()))
-    assert isinstance(await rig.attempt(), Waiting)
-    rig.clock.now += SETTLE_SECONDS + BEGUN_SECONDS + 1
-    assert isinstance(await rig.attempt(), Done)
-    record = rig.files.content[str(SELECTION)]
-    for _ in range(2):
-        rig.reboot()
-        assert isinstance(await rig.attempt(), Done)
-    assert rig.files.content[str(SELECTION)] == record
-    rig.reboot()
-    tentative = Address(V6.address, 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
-    rig.kernel.now = replace(advertised, addresses=(*advertised.addresses, tentative))
-    assert isinstance(await rig.attempt(), Waiting)
-
-
-async def test_a_link_that_a_vip_points_to_is_given_its_time_once() -> None:
-    """No fall-through to the default route in the first boot; a boot with the same result does not wait again."""
-    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
-    snapshot = Snapshot((ETH0, eth1), (V4,), (DEFAULT,))
-    wishes = PolicyReading(Policy(families=(Family.IPV4,), api_vips=(ip_address("198.51.100.1"),)))
-    rig = Rig(FakeKernel(snapshot), wishes=wishes)
-    assert isinstance(await rig.attempt(), Waiting)
-    rig.clock.now += SETTLE_SECONDS + 1
-    assert isinstance(await rig.attempt(), Waiting)
-    rig.clock.now += PATH_SECONDS
-    assert isinstance(await rig.attempt(), Done)
-    rig.reboot()
-    assert isinstance(await rig.attempt(), Done)
-
-
-async def test_a_dhcp_server_is_given_the_time_to_answer_once() -> None:
-    """A router that is faster than DHCP does not make the node speak IPv6 alone in all later boots."""
-    rig = Rig(FakeKernel(host(LINK_LOCAL, V6)), wishes=PolicyReading(Policy()))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert outcome.reason == "no answer from a DHCP server on eth0 yet"
-    rig.clock.now += SETTLE_SECONDS + 1
-    assert isinstance(await rig.attempt(), Waiting)
-    alone, rig.kernel.now = rig.kernel.now, host(V4, LINK_LOCAL, V6)
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert outcome.facts.selection
-    assert outcome.facts.selection.node_ips == (V4.address, V6.address)
-    tentative = Address(ip_address("2001:db8::4"), 64, "eth0", flags=frozenset({AddressFlag.TENTATIVE}))
-    rig = Rig(FakeKernel(host(LINK_LOCAL, V6, tentative)), wishes=PolicyReading(Policy()))
-    await rig.attempt()
-    rig.clock.now += SETTLE_SECONDS + BEGUN_SECONDS + 1
-    assert isinstance(await rig.attempt(), Waiting), "what else is waited for does not cut it short"
-    rig = Rig(FakeKernel(alone), wishes=PolicyReading(Policy()))
-    await rig.attempt()
-    rig.clock.now += ANSWER_SECONDS[Family.IPV4] + 1
-    assert isinstance(await rig.attempt(), Done)
-    rig.reboot()
-    assert isinstance(await rig.attempt(), Done)
-
-
-async def test_a_router_on_the_first_link_is_given_the_time_though_another_one_has_ipv6() -> None:
-    """Both families on one link are better, and which router is faster must not decide."""
-    eth1 = Link(3, "eth1", mac="52:54:00:00:00:02")
-    there = Address(ip_address("2001:db8::7"), 64, "eth1")
-    by_router = replace(DEFAULT6, next_hops=(NextHop("eth1", ip_address("fe80::1")),))
-    rig = Rig(
-        FakeKernel(Snapshot((ETH0, eth1), (V4, LINK_LOCAL, there), (DEFAULT, by_router))),
-        wishes=PolicyReading(Policy()),
-    )
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert outcome.reason == "no answer from an IPv6 router on eth0 yet"
-    rig.clock.now += SETTLE_SECONDS + 1
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    rig.reboot()
-    assert isinstance(await rig.attempt(), Done)
-
-
-async def test_a_router_is_given_the_time_to_answer_once() -> None:
-    """With `auto` the second family is not lost to a race; where no router answered, no later boot waits for it."""
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=PolicyReading(Policy()))
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert "router" in outcome.reason
-    rig.kernel.now = host(V4, LINK_LOCAL, V6)
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Done)
-    assert rig.files.content["/run/nodeip-configuration/ipv6"] == b"2001:db8::5"
-    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=PolicyReading(Policy()))
-    await rig.attempt()
-    rig.clock.now += SETTLE_SECONDS + 1
-    assert isinstance(await rig.attempt(), Done)
-    rig.reboot()
-    assert isinstance(await rig.attempt(), Done)
-
-
 async def test_a_host_without_ipv6_waits_for_no_router() -> None:
     """Nothing was asked."""
     assert isinstance(await Rig(FakeKernel(host(V4)), wishes=PolicyReading(Policy())).attempt(), Done)
@@ -511,3 +332,166 @@ async def test_a_hint_file_that_cannot_be_read_is_waited_for() -> None:
     kernel, files = FakeKernel(host(V4)), FakeFiles(bad={HINT_FILE: unread})
     with pytest.raises(PublishFailed):
         await build(stage_edges(kernel=kernel, files=files), Settings()).attempt(Facts())
+
+
+# -- what is waited for, and what comes of it
+
+ETH1 = Link(3, "eth1", mac="52:54:00:00:00:02")
+ELSEWHERE = Address(ip_address("198.51.100.5"), 24, "eth1")
+BY_ETH1 = replace(DEFAULT, next_hops=(NextHop("eth1", ip_address("198.51.100.1")),), metric=101)
+ALONE = Snapshot((ETH0, ETH1), (ELSEWHERE,), (BY_ETH1,))
+BOTH = Snapshot((ETH0, ETH1), (V4, ELSEWHERE), (DEFAULT, BY_ETH1))
+GETTING = Inventory(activating=frozenset({"eth0"}), states={"eth0": "getting its IP configuration"})
+
+
+def wished(*families: str) -> PolicyReading:
+    return PolicyReading(Policy(families=tuple(map(Family, families)) or "auto"))
+
+
+@pytest.mark.parametrize("end", ["it has its address", "its activation failed", "a minute is over"])
+async def test_the_first_boot_chooses_once_network_manager_has_settled_the_links(end: str) -> None:
+    """A DHCP answer that comes 20 s later than another one does not decide for all later boots."""
+    rig = Rig(FakeKernel(ALONE), manager=FakeManager(ManagerState.STARTING), profiles=FakeProfiles(GETTING))
+    for _ in range(2):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        state = "NetworkManager: getting its IP configuration"
+        assert outcome.reason == f"eth0 may still get a better address ({state})"
+        rig.clock.now += 20
+    match end:
+        case "it has its address":
+            rig.kernel.now = BOTH
+        case "its activation failed":
+            rig.profiles.found = Inventory(settled=frozenset({"eth0", "eth1"}))
+        case _:
+            rig.clock.now += 21
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    assert outcome.facts.selection.link == ("eth0" if end == "it has its address" else "eth1")
+
+
+async def test_a_later_boot_waits_for_the_last_node_ip_and_no_other_takes_its_place() -> None:
+    """For an hour: another NIC has an address all the time, and NetworkManager has ended its start."""
+    rig = Rig(FakeKernel(BOTH))
+    await rig.published()
+    rig.reboot()
+    rig.kernel.now = replace(ALONE, links=(replace(ETH0, carrier=False), ETH1))
+    for _ in range(60):
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason.startswith("192.0.2.5, the last node IP, to be back on eth0: eth0 has no carrier")
+        assert outcome.seconds
+        rig.clock.now += 60
+    rig.kernel.now = BOTH
+    assert (await rig.published()).selection.node_ips == (V4.address,)  # type: ignore[union-attr]
+
+
+async def test_a_reselection_ends_the_wait() -> None:
+    """The words of the wait say so."""
+    rig = Rig(FakeKernel(BOTH))
+    await rig.published()
+    rig.reboot()
+    rig.kernel.now = ALONE
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert "`nodenetctl reselect`" in outcome.reason
+    outcome = await rig.stage.attempt(Facts(), Request(reselect=True))
+    assert isinstance(outcome, Done)
+    assert not outcome.problem
+    rig.reboot()
+    rig.kernel.now = BOTH
+    assert (await rig.published()).selection.node_ips == (ELSEWHERE.address,)  # type: ignore[union-attr]
+
+
+async def test_a_setting_ends_the_wait_and_the_next_boot_has_learnt_nothing() -> None:
+    """The node is degraded with a cause, also after a restart of the daemon; the next boot waits as this one did."""
+    rig = Rig(FakeKernel(BOTH), node_ip_wait=100)
+    await rig.published()
+    for _ in range(2):
+        rig.reboot()
+        rig.kernel.now = ALONE
+        assert isinstance(await rig.attempt(), Waiting)
+        rig.clock.now += 99
+        assert isinstance(await rig.attempt(), Waiting)
+        rig.clock.now += 2
+        for _ in range(2):
+            outcome = await rig.attempt()
+            assert isinstance(outcome, Done)
+            assert rig.files.content[PRIMARY] == b"198.51.100.5"
+            assert outcome.problem
+            assert outcome.problem.message is Message.NODE_IP_NOT_BACK
+            assert outcome.problem.cause.startswith("192.0.2.5, the last node IP, did not come back")
+            rig.restart()
+    rig.reboot()
+    rig.kernel.now = BOTH
+    assert (await rig.published()).selection.node_ips == (V4.address,)  # type: ignore[union-attr]
+
+
+async def test_a_second_family_that_nothing_names_has_a_moment_in_the_first_boot() -> None:
+    """A later boot waits for it only if the node had it."""
+    rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=wished())
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason == "no answer from an IPv6 router on eth0 yet"
+    rig.clock.now += ANSWER_SECONDS[Family.IPV6] + 0.1
+    await rig.published()
+    rig.reboot()
+    await rig.published()
+    rig.reboot()
+    rig.kernel.now = host(V4, V6, LINK_LOCAL)
+    await rig.published()
+    rig.reboot()
+    rig.kernel.now = host(V4, LINK_LOCAL)
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Waiting)
+    assert outcome.reason.startswith("2001:db8::5, the last node IP, to be back")
+    rig.clock.now += MOST_SECONDS + 1
+    assert (await rig.published()).selection.node_ips == (V4.address,)  # type: ignore[union-attr]
+
+
+async def test_a_network_manager_that_does_not_answer_holds_no_boot() -> None:
+    """What the kernel shows is enough where nothing is better."""
+    rig = Rig(FakeKernel(host(V4)), profiles=FakeProfiles(broken=Unavailable("no answer")))
+    await rig.published()
+
+
+# -- a node file that failed
+
+FAILED = Facts(file_failure="worker-0.yml: line 4: Unknown key prefix-lenght")
+
+
+async def test_a_first_file_that_fails_holds_kubelet() -> None:
+    """DHCP gave an address that nobody asked for; the words name the cause, and an edit ends the wait."""
+    rig = Rig(FakeKernel(host(V4)))
+    outcome = await rig.stage.attempt(FAILED)
+    assert isinstance(outcome, Waiting)
+    held = "kubelet does not start with 192.0.2.5, which the node did not have in its last boot"
+    assert outcome.reason == f"{FAILED.file_failure}; {held}; an edit of the file is taken by itself"
+    assert rig.files.writes == []
+    rig.kernel.now = host(OTHER)
+    assert (await rig.published()).selection.node_ips == (OTHER.address,)  # type: ignore[union-attr]
+
+
+async def test_a_file_that_fails_later_does_not_keep_the_node_from_its_own_address() -> None:
+    """But from each other one: also a second family that a router gives in this boot alone."""
+    rig = Rig(FakeKernel(host(V4)), wishes=wished())
+    await rig.published()
+    rig.reboot()
+    rig.kernel.now = host(V4, V6, LINK_LOCAL)
+    outcome = await rig.stage.attempt(FAILED)
+    assert isinstance(outcome, Done)
+    assert outcome.facts.selection
+    assert outcome.facts.selection.node_ips == (V4.address,)
+    rig.reboot()
+    rig.kernel.now = host(OTHER)
+    assert isinstance(await rig.stage.attempt(FAILED), Waiting)
+    outcome = await rig.stage.attempt(FAILED, Request(reselect=True))
+    assert isinstance(outcome, Done)
+    assert isinstance(await rig.stage.attempt(FAILED), Done)
+
+
+async def test_where_the_settings_say_so_kubelet_starts_with_any_address() -> None:
+    for settings, outcome in ((Settings(), Waiting), (Settings(on_failure=OnFailure.DEGRADE), Done)):
+        stage = build(stage_edges(kernel=FakeKernel(host(V4))), settings)
+        assert isinstance(await stage.attempt(FAILED), outcome)

@@ -25,7 +25,7 @@ from fakes import (
     FakeProfiles,
     stage_edges,
 )
-from nodenet.core.apply import intent, last_good
+from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import (
@@ -38,6 +38,7 @@ from nodenet.core.errors import (
     UplinkRefused,
     UsageInvalid,
 )
+from nodenet.core.history.entry import Kind
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
@@ -46,11 +47,10 @@ from nodenet.core.probes.report import PATH as PROBES
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialOrder
 from nodenet.edge.files.disk import STRAY
-from nodenet.stages.apply.records import GOOD, INTENT, NEW_FILE, TRIAL
-from nodenet.stages.trial.undo_first import Restored
+from nodenet.stages.apply.history import History
+from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.trial.wiring import trial_of
 from probes_rig import GATEWAY, ONLINE
-from stages.trial.test_undo_first import Stage
 
 TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n  mtu: 1400\n"
 DIGEST = hashlib.sha256(TEXT).hexdigest()
@@ -97,14 +97,13 @@ class Rig:
         parts = {"files": self.files, "nmstate": self.nmstate, "manager": self.manager, "profiles": self.profiles}
         probes = {"resolver_probe": self.probe, "kernel": self.kernel, "neighbours": self.neighbours}
         edges = stage_edges(**parts, **probes, clock=self.clock)
-        self.runner = trial_of(edges, self.settings, Stage(), Restored()).runner
+        self.runner, self.store = trial_of(edges, self.settings), edges.store
 
     def begins(self) -> None:
-        assert str(TRIAL) in self.files.content
         assert self.nmstate.applied == []
 
     def holds(self, until: float) -> None:
-        assert str(TRIAL) in self.files.content
+        assert str(CHANGE) in self.files.content
         self.until = until
 
     async def decided(self, seconds: float) -> Decision | None:
@@ -128,7 +127,7 @@ class Rig:
     def as_before(self) -> bool:
         """Whether nothing is left of the trial."""
         content = self.files.content
-        return (content[OWN], content[str(INTENT)], PATH in content, str(TRIAL) in content) == (
+        return (content[OWN], content[str(INTENT)], PATH in content, str(CHANGE) in content) == (
             b"interfaces: []\n",
             BEFORE,
             False,
@@ -146,12 +145,13 @@ async def test_a_confirmed_file_is_installed_and_good() -> None:
     assert content[OWN] == content["/etc/nmstate/openshift/applied"] == TEXT
     record = intent.parse(content[str(INTENT)])
     assert (record.phase, record.digest, record.in_force) == (Phase.GOOD, DIGEST, DIGEST)
-    good = last_good.parse(content[str(GOOD)], "worker-0")
-    assert (good.name, good.digest) == ("worker-0.yml", DIGEST)
-    assert b'"ready": true' in content[str(NEW_FILE)]
-    assert not {PATH, str(TRIAL)} & content.keys()
+    good = History(rig.files).good("worker-0").entry
+    assert good is not None
+    assert (good.number, good.name, good.digest, good.kind) == (1, "worker-0.yml", DIGEST, Kind.TRIAL)
+    assert f'"ready": "{BOOT_ID}"'.encode() in content[str(NEW_FILE)]
+    assert not {PATH, str(CHANGE)} & content.keys()
     writes = rig.files.writes
-    assert writes.index(str(TRIAL)) < writes.index(str(INTENT)) < writes.index(OWN)
+    assert writes.index(str(CHANGE)) < writes.index(OWN) < writes.index(str(INTENT))
 
 
 async def test_a_node_with_the_file_of_the_cluster_gets_one_of_its_own() -> None:
@@ -284,7 +284,7 @@ async def test_a_disk_that_is_full_by_then_gives_the_nodes_own_file_back() -> No
     """And the network: the answer is that the file is not confirmed, so the next boot must not apply it."""
     rig = Rig()
     error = await failing_commit(rig)
-    assert error.cause == "no space is left; the network from before the trial is not back yet: no space is left"
+    assert error.cause == "NetworkManager did not answer for /checkpoint/1"
     assert rig.files.content[OWN] == b"interfaces: []\n"
     assert str(PurePosixPath(OWN).with_name(ASIDE)) not in rig.files.content
     assert rig.manager.rolled_back == ["/checkpoint/1"]
@@ -380,22 +380,6 @@ async def test_each_trial_of_a_file_begins_with_what_answers_then() -> None:
         rig.probe.servers.clear()
 
 
-async def test_a_trial_that_is_cut_short_has_left_whether_a_gateway_answered() -> None:
-    """The node's own file may be the one of the trial in the next boot: it is not kept if it cuts the node off."""
-    rig = Rig(settings=Settings(probe_timeout=1), kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
-    noted: list[bool] = []
-    decided = rig.decided
-
-    async def looked(seconds: float) -> Decision | None:
-        noted.append(intent.cut_short(intent.parse(rig.files.content[str(INTENT)]), DIGEST))
-        return await decided(seconds)
-
-    rig.__dict__["decided"] = looked
-    with pytest.raises(TrialEnded):
-        await rig.hold()
-    assert set(noted) == {True}
-
-
 async def test_a_network_that_does_not_come_back_is_reported_and_not_forgotten() -> None:
     """The stage nmstate tries again."""
     rig = Rig()
@@ -406,7 +390,7 @@ async def test_a_network_that_does_not_come_back_is_reported_and_not_forgotten()
     rig.manager.__dict__["roll_back"] = refused
     with pytest.raises(RollbackFailed, match="the network from before the trial is not back yet: NetworkManager could"):
         await rig.hold()
-    assert str(TRIAL) in rig.files.content
+    assert str(CHANGE) in rig.files.content
 
 
 async def test_the_nodes_own_file_is_not_tried_where_it_is() -> None:
@@ -495,4 +479,4 @@ async def test_what_cannot_be_tried_is_refused_before_anything_is_touched(
         await rig.hold()
     assert rig.nmstate.applied == []
     assert rig.files.content[str(INTENT)] == BEFORE
-    assert str(TRIAL) not in rig.files.content
+    assert str(CHANGE) not in rig.files.content

@@ -14,12 +14,12 @@ from pathlib import PurePosixPath
 from nodenet.cli import facts_here
 from nodenet.cli.bus_session import system_bus
 from nodenet.core.adoption.facts import SeenBridge
-from nodenet.core.apply import intent as apply_intent
-from nodenet.core.apply.intent import Phase
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.condition import Owner, condition_of, profiles_of
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change import record as change_record
+from nodenet.core.change.record import What
 from nodenet.core.errors import PublishFailed
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
@@ -52,12 +52,12 @@ def unfinished() -> str:
     record = _record()
     if record is None:
         return ""
-    content = disk.read(INTENT)
+    content = disk.read(change_record.PATH)
     try:
-        if content and apply_intent.parse(content).phase is Phase.APPLYING:
+        if content and change_record.parse(content).what is What.BRIDGE:
             return "nodenetd is changing br-ex, or was interrupted while it did"
     except ValueError as error:
-        return f"{INTENT} cannot be read: {error}"
+        return f"{change_record.PATH} cannot be read: {error}"
     if record.leases:
         return "the address of br-ex is static until the DHCP server confirms its lease"
     lost = [kept.name for kept in record.originals.values() if kept.file and kept.keyfile is None]

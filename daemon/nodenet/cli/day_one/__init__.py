@@ -17,6 +17,7 @@ ARTEFACTS = {
         "machine_config",
     ),
     "secret": ("the Secret and the BareMetalHost fields for a host that is added later", "secret"),
+    "from-csv": ("the node file of each host, from one document and a table of values", "from_csv"),
     "from-host": ("a first node file from a running host, or from its saved state", "from_host"),
     "install-config": ("install-config with the node file of each bare-metal host", "install_config"),
 }

@@ -9,17 +9,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from types import UnionType
+from typing import Any
 
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 VERSION = 1
-ROLLBACK_SECONDS = 67
+ROLLBACK_SECONDS = 127
 """NetworkManager rolls an apply back by itself when it is neither committed nor extended for so long.
 
 Checkpoints have no owner: the time is one that other programs do not use (Cockpit: 7 s, nmstatectl: 60 s).
@@ -41,7 +43,7 @@ TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
 """The network was changed by an apply that has failed, or whose end is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Intent:
     """The record of an apply.
 
@@ -131,7 +133,11 @@ def render(record: Intent) -> bytes:
 @lru_cache(maxsize=4)
 def parse(content: bytes) -> Intent:
     """Return the record from its bytes. Raises ValueError when they are torn, wrong, or of another version."""
-    found = fields(content, VERSION)
+    return from_fields(fields(content, VERSION))
+
+
+def from_fields(found: dict[str, Any]) -> Intent:
+    """Return the record with these values. Raises ValueError where one is missing or wrong."""
     try:
         record = Intent(**{**found, "phase": Phase(found["phase"])})
     except (KeyError, TypeError) as error:
@@ -148,20 +154,17 @@ def _are(values: Iterable[object], kind: type | UnionType) -> bool:
     return all(isinstance(value, kind) for value in values)
 
 
-def is_ours(checkpoint: Checkpoint, record: Intent | None, boot_id: str, began: float) -> bool:
-    """Return whether *checkpoint* was left by the apply of *record*, which was interrupted in this boot.
+def is_ours(checkpoint: Checkpoint, record: Intent, boot_id: str, began: float) -> bool:
+    """Return whether *checkpoint* is that of *record*, an apply whose change is open.
 
-    Checkpoints have no owner. Ours is the one whose path and time of creation the record has; it may be left of a file,
-    too, that was refused while NetworkManager did not answer. An apply may be interrupted before its checkpoint is in
-    the record: then ours was made after the apply began, and before it ended or, where a kill ended it, before this
-    nodenetd *began* (CLOCK_BOOTTIME); and its time-out is ours.
+    Checkpoints have no owner. Ours was made in this boot, after the apply began, and before it ended or, where a kill
+    ended it, before this nodenetd *began* (CLOCK_BOOTTIME); and its time-out is ours. Of a trial the record has path
+    and time of creation: nodenetd has changed its time-out.
     """
-    if record is None or record.phase not in (Phase.APPLYING, Phase.REFUSED) or record.boot_id != boot_id:
+    if record.boot_id != boot_id:
         return False
     if record.checkpoint is not None:
         return (checkpoint.path, checkpoint.created) == (record.checkpoint, record.created)
-    if record.phase is Phase.REFUSED:
-        return False
     end = began if record.ended is None else record.ended
     return record.started <= checkpoint.created <= end and _has_our_time(checkpoint, end)
 

@@ -6,11 +6,14 @@ that names a link which the kernel does not have, before it touches anything; bu
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable, Mapping
 
+from nodenet.core.kernel.snapshot import Link
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.links import Links
 
+MOST = 16
+"""NICs that are named."""
 WAIT_SECONDS = 20.0
 """How long one boot waits for the links of a file: kubelet waits too, and without them it starts all the same."""
 
@@ -30,7 +33,21 @@ def missing_bases(links: Links, present: Collection[str]) -> frozenset[str]:
     return links.bases.difference(present)
 
 
-def reason(file: str, links: Collection[str]) -> str:
-    """Return what is waited for, in words."""
+def reason(file: str, links: Collection[str], there: str) -> str:
+    """Return what is waited for, in words; *there*: the links that the host has, as `host_has` says it."""
     named = f"link{'s' * (len(links) > 1)} {', '.join(sorted(links))}"
-    return f"the {named} of {file}, which udev may still bring"
+    return f"the {named} of {file}, which udev may still bring; {there}"
+
+
+def host_has(links: Iterable[Link], speeds: Mapping[str, int]) -> str:
+    """Return the NICs among *links* in words; *speeds*: link → Mbit/s, where it is known."""
+    nics = [link for link in links if link.kind in (None, "veth") and not link.loopback]
+    shown = ", ".join(_in_words(link, speeds.get(link.name, 0)) for link in nics[:MOST])
+    more = f" and {len(nics) - MOST} more" * (len(nics) > MOST)
+    return f"this host has {shown or 'no NIC'}{more}"
+
+
+def _in_words(link: Link, speed: int) -> str:
+    rate = f"{speed / 1000:g} Gbit/s" if speed >= 1000 else f"{speed} Mbit/s"
+    words = (link.hardware_mac or "", rate if speed > 0 else "", "carrier" if link.carrier else "no carrier")
+    return f"{link.name} ({', '.join(filter(None, words))})"

@@ -17,6 +17,8 @@ MAY_PASS = frozenset(
 )
 """Worth another try. Not a failed verification: libnmstate has applied twice by then and looked ten times."""
 
+TAKEN_SECONDS = (5.0, 60.0)
+"""The first and the longest pause before a file is tried again whose address another host had."""
 TRIES = 3
 BUDGET_SECONDS = 300.0
 """No further try begins once so much time has passed since the first one began: kubelet is waiting."""

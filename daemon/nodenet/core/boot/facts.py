@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """The known facts. Each stage gets them and returns them with what it found out. Orders are in `Request`."""
 
@@ -22,11 +21,29 @@ class Facts:
     """SHA-256 of the node file that the network was last made by; differs when a newer file was refused."""
     brings_bridge: bool = False
     """Whether the node file makes br-ex by itself."""
+    left_over: tuple[str, ...] = ()
+    """What earlier node files have made and the present one does not name, by the entry of the history."""
+    file_failure: str = ""
+    """Why the node file failed in this boot, if it did."""
     selection: Selection | None = None
     bridge: str | None = None
     """The bridge that carries the node IP, once it is made."""
     uplink: str | None = None
     """The link below it."""
+    hostname_source: str = ""
+    """Where the name comes from, in words; empty for a static one."""
+
+    @property
+    def node_ip_links(self) -> tuple[str | None, ...]:
+        """The link of each node IP, None where it is not known."""
+        selection = self.selection or Selection()
+        found = {each.address: each.link for each in selection.selected}
+        if not selection.node_ips:
+            return ()
+        # What was selected on a link that is below a bridge now went there with the first one.
+        before = found.setdefault(selection.node_ips[0], selection.link or "")
+        links = (found.get(address) for address in selection.node_ips)
+        return tuple(selection.link if link == before else link for link in links)
 
     def same_place(self, other: Facts) -> bool:
         """Return whether the node IPs are the same as in *other*, on the same link."""

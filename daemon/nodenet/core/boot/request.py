@@ -7,10 +7,10 @@ place, when the stage is over. No order outlives its run, whether nodenetd or a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """The orders for one attempt. *run* is the number of the run: it grows with each order."""
 
@@ -23,6 +23,8 @@ class Request:
     """Select the node IPs again and ignore the published ones."""
     remove_bridge: bool = False
     """Remove the bridges."""
+    prune: bool = False
+    """Remove what earlier node files have left over."""
     as_read: bool = False
     """Apply no node file but the one that was read last: an edit of it waits for a reload."""
 
@@ -34,7 +36,7 @@ class Request:
     @property
     def behind(self) -> Request:
         """The request for the stages behind the one that was asked for."""
-        return Request(self.run, self.retry_refused)
+        return Request(self.run, self.retry_refused, prune=self.prune)
 
     def also(self, other: Request) -> Request:
         """Return both requests as one: an order that was not carried out yet is not lost by the *other*, later one."""
@@ -44,6 +46,7 @@ class Request:
             self.by_name or other.by_name,
             self.reselect or other.reselect,
             self.remove_bridge or other.remove_bridge,
+            self.prune or other.prune,
             other.as_read,
         )
 

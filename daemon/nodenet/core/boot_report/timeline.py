@@ -14,6 +14,7 @@ from typing import Any
 
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 # sd-messages.h(3) of systemd; journalctl --catalog explains them.
 UNIT_STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
@@ -54,7 +55,7 @@ class Kind(StrEnum):
     WAIT = "wait"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """What one actor did for a time; in seconds since the boot began, *end* None while it lasts."""
 
@@ -65,7 +66,7 @@ class Span:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """One important moment, in seconds since the boot began."""
 
@@ -73,7 +74,7 @@ class Mark:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """One boot: *began* in seconds of the epoch, *work* the seconds that each stage of nodenetd worked itself."""
 
@@ -173,17 +174,19 @@ class _Reader:
             self.origin = 0.0 if entry.get("_TRANSPORT") == "kernel" else at
         self.last = max(self.last, at)
         message = entry.get("MESSAGE_ID")
-        if message in FINISHED and "USERSPACE_USEC" in entry:
+        # Any user can write an entry with any field but those that journald adds, with _ (systemd.journal-fields(7)).
+        by_systemd, unit = entry.get("_PID") == "1", entry.get("_SYSTEMD_UNIT")
+        if by_systemd and message in FINISHED and "USERSPACE_USEC" in entry:
             self._finished(entry, at)
-        elif message in JOBS and entry.get("UNIT") in UNITS:
+        elif by_systemd and message in JOBS and entry.get("UNIT") in UNITS:
             self._job(str(entry["UNIT"]), str(message), at)
-        elif entry.get("SYSLOG_IDENTIFIER") == NETWORK_MANAGER:
+        elif unit == f"{NETWORK_MANAGER}.service":
             if STARTUP_COMPLETE in entry["MESSAGE"] and self.ready is None:
                 # The time that NetworkManager logged: journald may be late by more than this step takes.
                 logged = float(entry.get("TIMESTAMP_BOOTTIME", at))
                 started = min(self._last_end(NETWORK_MANAGER, 0.0) or logged, logged)
                 self._span(NETWORK_MANAGER, Kind.WORK, started, logged, "first activations")
-        elif entry.get("SYSLOG_IDENTIFIER") == DAEMON and self.ready is None:
+        elif unit == f"{DAEMON}.service" and entry.get("SYSLOG_IDENTIFIER") == DAEMON and self.ready is None:
             self._daemon(entry, at)
 
     def _finished(self, entry: Mapping[str, Any], at: float) -> None:
@@ -202,6 +205,9 @@ class _Reader:
             if self.ready is None or unit not in self.begun:
                 self.jobs[unit] = at
             self.begun.add(unit)
+        elif message == UNIT_STARTED and unit not in self.begun:  # of a service of Type=simple systemd says no more
+            self.begun.add(unit)
+            self._span(unit.removesuffix(".service"), Kind.WORK, at, at, "started")
         elif (start := self.jobs.pop(unit, None)) is not None:
             actor = unit.removesuffix(".service")
             start = start if unit != f"{DAEMON}.service" else self._last_end(DAEMON, start)

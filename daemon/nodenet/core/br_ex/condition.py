@@ -8,16 +8,20 @@ else and does not change it.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator
 from enum import StrEnum
 
 from nodenet.core.br_ex.facts import ADOPTED, MARK, BridgeFacts
+from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.source import source_of
 from nodenet.core.br_ex.uplink import BRIDGE
+from nodenet.core.change.way_back import Network
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Profile
 from nodenet.core.nmstate import state
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge, OvsInterface, OvsPort
+from nodenet.core.value import frozen
 
 EXTERNAL_IDS = "ovs-external-ids"
 PATCH = "patch"
@@ -57,7 +61,7 @@ HARMLESS = frozenset({Rule.NOT_MARKED, Rule.FOREIGN_PORT})
 """A bridge with only these findings needs no change."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One inconsistency; *ours*: nodenet may repair it."""
 
@@ -69,7 +73,7 @@ class Finding:
     """Of the database, where the finding is about one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeCondition:
     """A bridge as it is now. *uplink* is the link that is its port, None where there is none.
 
@@ -118,13 +122,35 @@ def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Prof
     return tuple(each for each in below if _controller(each) not in ports)
 
 
-def readdressed(profiles: tuple[Profile, ...], present: Collection[str], link: str) -> str | None:
-    """Return the name of a profile that another program made for *link* since, None where there is none.
+def network_before(
+    record: BridgeRecord, now: Inventory, present: Iterable[KeptProfile], old_names: Collection[str] = ()
+) -> Network:
+    """Return the network from before the bridges of *record*; *present* are the profiles of *now*.
 
-    *present* are the UUIDs of the profiles there were before the bridge; the bridge's own are ports of Open vSwitch.
+    Only Open vSwitch's profiles are the bridges' own. An uplink keeps a profile that another program gave it since, and
+    its own profile where that is no port: an administrator has changed it. *old_names* are those of renamed uplinks.
     """
-    new = (each for each in profiles if each.link == link and each.uuid not in present)
-    return next((each.name for each in new if not each.kind.startswith("ovs-") and not is_port(each)), None)
+    links = {*record.uplinks, *record.uplinks.values(), *old_names}
+    known = {each.uuid: each for each in now.profiles}
+    own = {each.uuid for each in now.profiles if each.kind.startswith("ovs-") or is_port(each)}
+    plain = {uuid: each.link for uuid, each in known.items() if uuid not in own}
+    theirs = readdressed(record, now.profiles)
+    originals = {link: kept for link, kept in record.originals.items() if link not in theirs}
+    profiles = {each.uuid: each for each in present if each.uuid in record.present or each.uuid in plain}
+    profiles |= {kept.uuid: kept for link, kept in originals.items() if plain.get(kept.uuid) not in ("", link)}
+    names = {known[uuid].name for uuid in own - profiles.keys() if known[uuid].link in links}
+    active = {link: kept.uuid for link, kept in originals.items()}
+    return Network(tuple(sorted(links)), tuple(profiles.values()), active, tuple(sorted(names)))
+
+
+def readdressed(record: BridgeRecord, profiles: Iterable[Profile]) -> dict[str, str]:
+    """Return the uplinks of *record* for which another program has made a profile since, with its name."""
+    made = [
+        each
+        for each in profiles
+        if not (each.uuid in record.present or each.generated or each.kind.startswith("ovs-") or is_port(each))
+    ]
+    return {link: each.name for link in record.originals for each in made if each.link == link}
 
 
 def foreign_ports(facts: BridgeFacts, bridge: str) -> tuple[str, ...]:

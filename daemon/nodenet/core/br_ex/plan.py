@@ -8,14 +8,13 @@ set as static address and routes; when the server has confirmed the lease, the s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.br_ex import dns as bridge_dns
 from nodenet.core.br_ex import ip as bridge_ip
 from nodenet.core.br_ex import routes as bridge_routes
-from nodenet.core.br_ex.condition import foreign_ports
 from nodenet.core.br_ex.facts import MARK, BridgeFacts
 from nodenet.core.br_ex.link_sysctls import MOVED
 from nodenet.core.br_ex.source import Interface, Source, source_of
@@ -23,13 +22,14 @@ from nodenet.core.br_ex.uplink import BRIDGE, Uplink, uplinks
 from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate import state
 from nodenet.core.settings.model import Datapath
+from nodenet.core.value import frozen
 
 METRICS = {BRIDGE: 48}
 EXTRA_METRIC = 49
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expectation:
     """What must be true of the bridge before its apply is committed; libnmstate verifies MAC and MTU itself."""
 
@@ -38,7 +38,7 @@ class Expectation:
     gateways: tuple[IPAddress, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What to do, in this order: apply, set *nm_properties*, then *finish_settings* once the leases are confirmed.
 
@@ -79,23 +79,6 @@ def plan(facts: BridgeFacts, datapath: Datapath = Datapath.SYSTEM) -> Plan:
         clear_global_dns=bridge_dns.hides_other_links(facts, document),
         notes=tuple(note for notes in _by_bridge(sources, _notes).values() for note in notes),
     )
-
-
-def compared(made: Plan, facts: BridgeFacts) -> Document:
-    """Return the final state to compare with: ports that another program added to a bridge are no difference.
-
-    The document is not applied with them: libnmstate would make profiles for them.
-    """
-    return {**made.document, "interfaces": [_with_foreign_ports(item, facts) for item in made.document["interfaces"]]}
-
-
-def _with_foreign_ports(item: Document, facts: BridgeFacts) -> Document:
-    now = state.ovs_bridge(facts.state, item["name"]) if item["type"] == state.OVS_BRIDGE else None
-    if now is None:
-        return item
-    foreign = foreign_ports(facts, item["name"])
-    there = [port for port in now.get("bridge", {}).get("port") or () if port.get("name") in foreign]
-    return {**item, "bridge": {**item["bridge"], "port": [*item["bridge"]["port"], *there]}}
 
 
 def unplanned(made: Plan, facts: BridgeFacts, places: Mapping[IPAddress, str]) -> IPAddress | None:

@@ -7,13 +7,13 @@ never passed over: the next one would be a guess.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.uplink_checks import refuse_unfit
 from nodenet.core.errors import UplinkRefused
 from nodenet.core.nmstate import state
+from nodenet.core.value import frozen
 
 BRIDGE = "br-ex"
 EXTRA_BRIDGE = "br-ex1"
@@ -31,7 +31,7 @@ class UplinkRule(StrEnum):
     EXTRA_BRIDGE = "extra-bridge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uplink:
     """A link that goes below *bridge*, with what decided and why as a sentence."""
 
@@ -78,6 +78,23 @@ def main_uplink(facts: BridgeFacts, taken: str | None = None) -> Uplink:
         )
     refuse_unfit(facts, chosen.link, BRIDGE, f"{chosen.link} was chosen because {chosen.reason}")
     return chosen
+
+
+def refuse_another_uplink(facts: BridgeFacts) -> None:
+    """Return where no bridge would lose the link that it is over, unless a file orders that. Raises UplinkRefused.
+
+    A lease that comes late, or a NIC without a carrier, may let the node IP be on another link for once. A bridge whose
+    link is gone from the node has none to lose.
+    """
+    for chosen in uplinks(facts):
+        now = facts.uplink_of(chosen.bridge)
+        ordered = chosen.rule in (UplinkRule.DEFAULT_BRIDGE, UplinkRule.EXTRA_BRIDGE)
+        if ordered or now in (None, chosen.link) or state.link(facts.state, str(now)) is None:
+            continue
+        raise UplinkRefused(
+            f"{chosen.bridge} is over {now} and stays there, although {chosen.link} would be chosen: {chosen.reason}",
+            remedy=f"Look at the cable and the DHCP server of {now}; to change the uplink run `nodenetctl bridge make`",
+        )
 
 
 def below(facts: BridgeFacts, bridge: str) -> str | None:

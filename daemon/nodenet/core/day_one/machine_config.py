@@ -79,4 +79,4 @@ def files_in(found: object) -> tuple[CarriedFile, ...]:
 
 def place_of(path: PurePosixPath, node_file_dir: PurePosixPath) -> PurePosixPath:
     """Return where an extracted file is written, below the output folder: node files by name, others by whole path."""
-    return PurePosixPath(path.name) if path.parent == node_file_dir else path.relative_to("/")
+    return PurePosixPath(path.name) if path.parent == node_file_dir else PurePosixPath(*path.parts[1:])

@@ -11,6 +11,7 @@ from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 
 _TEMPLATE = re.compile(
     r"\{\{-?\s*(?!capture\.)[\w.$\"'|( ](?!capture\.)|\{%-?\s*\w+|<%=?\s*\w+|\$\{[A-Za-z_]\w*\}|@@[A-Z_]+@@"
+    r"|\$\([a-z][a-z0-9_-]*\)"
 )
 _IFCFG = re.compile(r"(?:DEVICE|BOOTPROTO|ONBOOT|IPADDR\d?|TYPE)=", re.MULTILINE)
 _KEYFILE = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[(?:connection|ipv4|ethernet|802-3-ethernet)\]")
@@ -77,7 +78,10 @@ def template(file: str, text: str) -> Found | None:
         if before.lstrip().startswith("#") or is_secret(before.partition(":")[0].strip(" -\"'")):
             continue
         line = text.count("\n", 0, begin) + 1
-        said = "a placeholder of a template was not filled in", "Render the template, then check the result"
+        remedy = "Render the template, then check the result"
+        if found[0].startswith("$("):
+            remedy = "Make the file of each host with `nodenetctl day-one from-csv`, then check these"
+        said = "a placeholder of a template was not filled in", remedy
         return Found(Rule.TEMPLATE, file, *said, line, found.start() - begin + 1)
     return None
 

@@ -7,14 +7,16 @@ conventions, "Typical status properties".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.holders import REMEDY
 from nodenet.core.hosted_services.migration import Migration, Outcome, is_own
 from nodenet.core.hosted_services.model import Options, Purpose, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 AVAILABLE, PROGRESSING, DEGRADED, DISABLED = "Available", "Progressing", "Degraded", "Disabled"
@@ -27,7 +29,7 @@ Claims = Mapping[tuple[IPAddress, str], float]
 """VIP and node → since when the node reports that it holds the VIP."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """One condition, without its time."""
 
@@ -37,7 +39,7 @@ class Condition:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """Everything that the conditions follow from.
 
@@ -195,14 +197,7 @@ def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
         yield _unheard(seen.unheard)
     if seen.lost_fields:
         yield "KindOutdated", f"{outdated(seen.lost_fields)}. {UPDATE_KIND}"
-    for vip, purpose in () if seen.external else seen.vips():
-        if any(one.sees_two(vip, purpose) for one in seen.members):
-            yield (
-                "TwoHolders",
-                f"The {purpose} VIP {vip} has more than one holder: look for filtered VRRP (protocol 112)",
-            )
-        elif seen.now - seen.lonely.get(vip, seen.now) >= HOLDER_SECONDS:
-            yield "NoHolder", f"No node holds the {purpose} VIP {vip}: see `nodenetctl explain vip` on its nodes"
+    yield from _vip_problems(seen)
     available = _available(seen)
     if available.status == FALSE:
         yield available.reason, available.message
@@ -214,6 +209,16 @@ def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
     if bad := [one for one in seen.members if one.present and one.present.health is HostedHealth.DEGRADED]:
         texts = [f"{one.node.name}: {', '.join(one.present.problems)}" for one in bad if one.present]
         yield "NodesDegraded", f"Degraded nodes: {_some(texts, '; ')}"
+
+
+def _vip_problems(seen: Seen) -> Iterator[tuple[str, str]]:
+    for vip, purpose in seen.vips():
+        if seen.external and purpose is Purpose.API:
+            continue  # its clients are at the load balancer, and the VIP is only the way back
+        if any(one.sees_two(vip, purpose) for one in seen.members):
+            yield "TwoHolders", f"The {purpose} VIP {vip} has more than one holder: {REMEDY}"
+        elif seen.now - seen.lonely.get(vip, seen.now) >= HOLDER_SECONDS:
+            yield "NoHolder", f"No node holds the {purpose} VIP {vip}: see `nodenetctl explain vip` on its nodes"
 
 
 def _names(found: Sequence[Member]) -> str:

@@ -10,13 +10,16 @@ from collections.abc import Iterator
 
 from nodenet.core.hosted_services.api_int import ApiInt
 from nodenet.core.hosted_services.duties import Duty
-from nodenet.core.hosted_services.model import Inputs, Service
+from nodenet.core.hosted_services.model import ClusterNode, Inputs, Service
+from nodenet.core.hosted_services.upstreams import LOOP
 from nodenet.core.ip import IPAddress
 
 RUN = "/run/nodenet/hosted"
 HOSTS = f"{RUN}/hosts"
 BUS_NAME = "org.nodenet1.Dnsmasq"
-RESERVED = frozenset({"api", "api-int", "apps", "localhost"})
+MOST_QUERIES = 5000
+"""Queries under way: 150, as usual, are those of one pod that asks a server which is away."""
+RESERVED = frozenset({"api", "api-int", "apps", "localhost", LOOP})
 """Last labels that no node may take over by its name: those of the cluster's domain, and this host (RFC 6761, 6.3)."""
 
 
@@ -32,10 +35,23 @@ def hosts(inputs: Inputs, api: ApiInt) -> str:
     domain = inputs.options.cluster_domain
     lines = [f"{address} {inputs.options.api_int_name}" for address in api.addresses] if inputs.spec.api_int else []
     lines += [f"{vip} api.{domain}" for vip in inputs.options.api_vips]
-    if inputs.spec.nodes_resolution:
-        nodes = [node for node in inputs.nodes if _label(node.name, domain) not in RESERVED]
-        lines += sorted(f"{address} {_host(node.name, domain)}" for node in nodes for address in node.addresses)
+    lines += [f"127.0.0.1 {LOOP}.{domain}"]
+    lines += sorted(f"{address} {_host(node.name, domain)}" for node in _named(inputs) for address in node.addresses)
     return "".join(f"{line}\n" for line in lines)
+
+
+def local_names(inputs: Inputs) -> tuple[str, ...]:
+    """Return the full names of the nodes: no other server is asked for their records of other types."""
+    domain = inputs.options.cluster_domain
+    return tuple(sorted(_host(node.name, domain).split()[0] for node in _named(inputs)))
+
+
+def _named(inputs: Inputs) -> Iterator[ClusterNode]:
+    """Yield the nodes that dnsmasq names."""
+    domain = inputs.options.cluster_domain
+    for node in inputs.nodes if inputs.spec.nodes_resolution else ():
+        if _label(node.name, domain) not in RESERVED:
+            yield node
 
 
 def _lines(inputs: Inputs) -> Iterator[str]:
@@ -46,6 +62,8 @@ def _lines(inputs: Inputs) -> Iterator[str]:
     yield from (f"listen-address={address}" for address in addresses)
     yield from ("no-resolv", "no-poll", "no-hosts", f"addn-hosts={HOSTS}", f"enable-dbus={BUS_NAME}")
     yield from ("domain-needed", "dns-loop-detect", "cache-size=10000", "edns-packet-max=1232")
+    # The first server may know names that the others deny. All pods of the node share the queries under way.
+    yield from ("strict-order", f"dns-forward-max={MOST_QUERIES}")
     if inputs.spec.api_int:
         yield f"local=/{inputs.options.api_int_name}/"
     yield f"local=/api.{domain}/"

@@ -55,8 +55,7 @@ def _vips(document: Mapping[str, Any]) -> Iterator[str]:
 _STANCES = {
     "probing": "The wire was not asked yet: VRRP waits",
     "candidate": "It takes part in VRRP",
-    "staying-out": "A host that is not a node of the cluster holds it: this node takes part after that host",
-    "yielding": "Two nodes held it, and this node gave it up, until it receives VRRP from the other node",
+    "staying-out": "A host that is no node holds it: this node takes part after that host, or after half an hour",
     "draining": "The node is drained: another node takes it over",
 }
 

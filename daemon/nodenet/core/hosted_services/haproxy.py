@@ -25,6 +25,10 @@ CLIENT_SECONDS = 86400
 """Watches of the API are long and may be silent."""
 MOST_CONNECTIONS = 20000
 """Connections of clients at a time; further ones wait in the kernel's queue."""
+MOST_OF_ONE = MOST_CONNECTIONS // 4
+"""Connections of one address: no host alone closes the API to the others."""
+SILENT_SECONDS = 10
+"""A client of TLS speaks first; one that says nothing is cut off, as API servers do."""
 MOST_CHECKS = 100
 """Connections of health checks, beyond those of clients: haproxy that serves all it can is healthy."""
 
@@ -59,14 +63,17 @@ def _global(inputs: Inputs) -> str:
     )
 
 
-# An API server that refuses a connection is dead: the next attempt goes to another one, at once.
+# An API server that refuses a connection is dead: the next attempt goes to another one, at once. A connection that one
+# side has closed ends soon: abandoned ones would otherwise fill the table for a day (OCPBUGS-62232).
 _DEFAULTS = f"""\
 defaults
     mode tcp
     timeout connect 2s
     timeout client {CLIENT_SECONDS}s
     timeout server {CLIENT_SECONDS}s
-    timeout check 2s
+    timeout client-fin 5s
+    timeout server-fin 5s
+    timeout check 5s
     option redispatch 1
     retries 3
 """
@@ -76,27 +83,44 @@ def _frontends(inputs: Inputs) -> str:
     families = {family_of(address) for address in inputs.here.addresses}
     binds = [f"    bind 0.0.0.0:{inputs.options.lb_port}"] if Family.IPV4 in families else []
     binds += [f"    bind [::]:{inputs.options.lb_port} v6only"] if Family.IPV6 in families else []
-    lines = ["frontend clients", f"    maxconn {MOST_CONNECTIONS}", *binds, "    default_backend api", ""]
+    lines = ["frontend clients", f"    maxconn {MOST_CONNECTIONS}", *binds, *_CLIENTS]
     lines += ["frontend ready", f"    maxconn {MOST_CHECKS}", "    mode http", f"    bind {READY_SOCKET} mode 660"]
     lines += ["    timeout client 5s"]
     lines += ["    monitor-uri /haproxy_ready", "    monitor fail if { nbsrv(api) lt 1 }", ""]
     return "\n".join(lines)
 
 
+# Without a server that passes its check, all are asked: slow ones still serve, and dead ones cost one attempt.
+_CLIENTS = (
+    "    stick-table type ipv6 size 100k expire 1m store conn_cur",
+    "    tcp-request connection track-sc0 src",
+    f"    tcp-request connection reject if {{ sc0_conn_cur gt {MOST_OF_ONE} }}",
+    f"    tcp-request inspect-delay {SILENT_SECONDS}s",
+    "    tcp-request content accept if { req.len gt 0 }",
+    "    tcp-request content reject if WAIT_END",
+    "    use_backend unchecked if { nbsrv(api) lt 1 }",
+    "    default_backend api",
+    "",
+)
+
+
 def _backend(inputs: Inputs) -> str:
     name = inputs.options.api_int_name
     check = (
         f"    default-server check check-ssl check-sni {name} verify required verifyhost {name} "
-        f"ca-file {inputs.options.ca_file} inter 1s fastinter 500ms fall 2 rise 3"
+        f"ca-file {inputs.options.ca_file} inter 1s fastinter 500ms fall 3 rise 3 "
+        "slowstart 10s on-marked-down shutdown-sessions"
     )
-    lines = ["backend api", "    balance roundrobin", "    load-server-state-from-file global", "    option httpchk"]
+    lines = [f"# CA: {inputs.authority}"] if inputs.authority else []
+    lines += ["backend api", "    balance roundrobin", "    load-server-state-from-file global", "    option httpchk"]
     lines += [
         f"    http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host {name}",
         "    http-check expect status 200",
     ]
     lines += [check]
     port = inputs.options.api_port
-    lines += [f"    server {server} {_bracketed(address)}:{port}" for server, address in backends(inputs)]
+    servers = [f"    server {server} {_bracketed(address)}:{port}" for server, address in backends(inputs)]
+    lines += [*servers, "", "backend unchecked", "    balance roundrobin", *servers]
     return "\n".join([*lines, ""])
 
 

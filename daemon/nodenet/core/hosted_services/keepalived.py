@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.model import Inputs, Options, Place, Purpose, Role, of_family
-from nodenet.core.hosted_services.packets import Advert
+from nodenet.core.hosted_services.packets import NEAR
 from nodenet.core.ip import Family, IPAddress, family_of
 
 RUN = "/run/nodenet/hosted"
@@ -20,8 +20,11 @@ WEIGHT_FILES = {Purpose.API: f"{RUN}/api-weight", Purpose.INGRESS: f"{RUN}/ingre
 MUTE_FILES = {(purpose, family): f"{RUN}/{purpose}-{family.value}-mute" for purpose in Purpose for family in Family}
 """Each holds 0, or the number at which the instance of that VIP sends nothing and holds no address."""
 PRIORITIES = {Purpose.API: 40, Purpose.INGRESS: 20}
-_FAST_SECONDS = 1.0
-"""VRRPv2 counts whole seconds (RFC 3768, 5.3.7); a shorter interval needs VRRPv3 (RFC 5798, 5.2.7)."""
+FORMER_SECONDS = 1.0
+"""The interval of the stack that nodenet replaces.
+
+VRRPv2 counts whole seconds (RFC 3768, 5.3.7); a shorter interval needs VRRPv3 (RFC 5798, 5.2.7).
+"""
 
 
 def router_ids(cluster: str) -> dict[Purpose, int]:
@@ -42,6 +45,7 @@ def configuration(inputs: Inputs, vips: tuple[VipDuty, ...]) -> str | None:
     tracked |= {_mute_of(duty): MUTE_FILES[duty.purpose, family_of(duty.address)] for duty in held}
     blocks = [_global(inputs), *(_track_file(name, path) for name, path in tracked.items())]
     blocks += [_instance(inputs, duty) for duty in held]
+    blocks += [block for purpose in purposes for block in _sync_group(inputs, purpose, held)]
     return "# Made by nodenet-hosted; changes are overwritten.\n" + "\n".join(blocks)
 
 
@@ -61,8 +65,7 @@ def _global(inputs: Inputs) -> str:
         "enable_script_security",
         "max_auto_priority -1",
         "vrrp_garp_master_refresh 60",
-        # Otherwise one packet of any host that reaches this node by IP takes the VIP away from it.
-        "vrrp_check_unicast_src",
+        "vrrp_check_unicast_src",  # beside nft (``vrrp_guard``), which refuses more and may not be there
     )
 
 
@@ -81,7 +84,7 @@ def _track_file(name: str, path: str) -> str:
 def _instance(inputs: Inputs, duty: VipDuty) -> str:
     family, cluster = family_of(duty.address), inputs.options.cluster_domain.partition(".")[0]
     place = inputs.here.places[family]
-    new = is_version_3(inputs.options, family)
+    new = _is_version_3(inputs.options, family)
     lines = [
         "state BACKUP",
         f"interface {place.link}",
@@ -92,31 +95,29 @@ def _instance(inputs: Inputs, duty: VipDuty) -> str:
         *_unicast(place, peers(inputs, duty, place)),
     ]
     if not new:  # VRRPv3 has no authentication
-        password = secret(cluster, duty.purpose)
+        password = f"{cluster}_{duty.purpose}_vip"[:8]  # as much as keepalived uses, and no secret
         lines += ["authentication {", "    auth_type PASS", f"    auth_pass {password}", "}"]
-    lines += ["virtual_ipaddress {", f"    {_virtual(duty.address, place)}", "}"]
+    lines += ["virtual_ipaddress {", f"    {_virtual(duty.address)}", "}"]
     lines += ["track_file {", f"    {_weight_of(duty.purpose)}", f"    {_mute_of(duty)}", "}"]
-    return _block(f"vrrp_instance {cluster}_{duty.purpose.upper()}_{family.value}", *lines)
+    return _block(f"vrrp_instance {_instance_name(cluster, duty)}", *lines)
 
 
-def is_version_3(options: Options, family: Family) -> bool:
+def _instance_name(cluster: str, duty: VipDuty) -> str:
+    return f"{cluster}_{duty.purpose.upper()}_{family_of(duty.address).value}"
+
+
+def _sync_group(inputs: Inputs, purpose: Purpose, held: list[VipDuty]) -> Iterator[str]:
+    """Yield what keeps the VIPs of both families on one node: a port of OpenStack's network has both addresses."""
+    cluster = inputs.options.cluster_domain.partition(".")[0]
+    names = [_instance_name(cluster, duty) for duty in held if duty.purpose is purpose]
+    if inputs.options.platform == "openstack" and len(names) > 1:
+        members = ("group {", *(f"    {name}" for name in names), "}")
+        yield _block(f"vrrp_sync_group {cluster}_{purpose.upper()}", *members, "sync_group_tracking_weight")
+
+
+def _is_version_3(options: Options, family: Family) -> bool:
     """Return whether VRRPv3 is spoken: always for IPv6, and for intervals that VRRPv2 cannot say."""
-    return family is Family.IPV6 or options.advert_interval < _FAST_SECONDS
-
-
-def receives(options: Options, advert: Advert, family: Family) -> bool:
-    """Return whether keepalived takes *advert*: it ignores another version, and with VRRPv2 another interval.
-
-    Nodes differ in both while the interval of a cluster is changed.
-    """
-    if is_version_3(options, family):
-        return advert.version == 3
-    return advert.version == 2 and advert.interval == options.advert_interval
-
-
-def secret(cluster: str, purpose: Purpose) -> str:
-    """Return the password of VRRPv2: eight characters are used (keepalived.conf(5), ``auth_pass``)."""
-    return f"{cluster}_{purpose}_vip"[:8]
+    return family is Family.IPV6 or options.advert_interval < FORMER_SECONDS
 
 
 def peers(inputs: Inputs, duty: VipDuty, place: Place) -> list[IPAddress]:
@@ -134,15 +135,15 @@ def _unicast(place: Place, others: Collection[IPAddress]) -> Iterator[str]:
     """Yield nothing without a peer: keepalived refuses a source address without peers."""
     if others:
         yield f"unicast_src_ip {place.address}"
+        yield f"unicast_ttl {NEAR}"  # otherwise that of the kernel for IPv6, and no peer could know where it is from
         yield "unicast_peer {"
         yield from (f"    {peer}" for peer in others)
         yield "}"
 
 
-def _virtual(address: IPAddress, place: Place) -> str:
-    if family_of(address) is Family.IPV6:
-        return f"{address}/128"
-    return f"{address}/{place.network.prefixlen} label vip"
+def _virtual(address: IPAddress) -> str:
+    """Return the VIP as an address without a subnet: the kernel never takes it as the source of a connection."""
+    return f"{address}/128" if family_of(address) is Family.IPV6 else f"{address}/32 label vip"
 
 
 def _block(head: str, *lines: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from nodenet.core.hosted_services.resource import doubled
 from nodenet.core.ip import IPAddress
 from nodenet.core.node_file.yaml_text import Misread, load
 from nodenet.core.node_file.yaml_values import json_values
+from nodenet.core.value import frozen
 
 MOST_BYTES = 256 * 1024
 """Credentials have some kilobytes."""
@@ -27,7 +28,7 @@ class KubeconfigInvalid(ValueError):
     """The file cannot be used; the text names the field."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Material:
     """A certificate, a key or a token: its *content*, or the *file* that has it."""
 
@@ -35,7 +36,7 @@ class Material:
     file: PurePosixPath | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """The server and the credentials; *insecure*: its certificate is not verified. *ca* None: the system's own CAs."""
 
@@ -101,18 +102,20 @@ def _values(content: bytes) -> object:
     return json_values(root)
 
 
-def warnings(access: Access, mode: int) -> tuple[str, ...]:
-    """Return what is weak: a server that is not verified, and a file with a key or token that other users can read.
+def warnings(access: Access) -> tuple[str, ...]:
+    """Return what is weak: a server that is not verified."""
+    weak = "it has insecure-skip-tls-verify: any host can pose as the API. Name its CA instead"
+    return (weak,) if access.insecure else ()
 
-    *mode*: that of the file. One that only names the files of key and token holds no secret.
+
+def exposed(access: Access, mode: int) -> str | None:
+    """Return why a file with this *mode* is refused: other users can read the key or the token in it.
+
+    One that only names the files of key and token holds no secret.
     """
-    found = []
-    if access.insecure:
-        found.append("it has insecure-skip-tls-verify: any host can pose as the API. Name its CA instead")
     secret = any(part is not None and part.content is not None for part in (access.key, access.token))
-    if secret and mode & 0o077:
-        found.append(f"its mode is {mode & 0o777:o}: other users can read the credentials. Run `chmod 600` on it")
-    return tuple(found)
+    readable = secret and mode & 0o077
+    return f"its mode is {mode & 0o777:o}, and other users can read the credentials" if readable else None
 
 
 def _server(text: str) -> str:

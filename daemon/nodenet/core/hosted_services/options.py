@@ -22,5 +22,5 @@ def options_of(settings: Settings) -> Options:
         drain_seconds=hosted.drain_seconds,
         api_port=hosted.api_port,
         lb_port=hosted.lb_port,
-        ca_file=hosted.ca_file,
+        ingress_health=hosted.ingress_health,
     )

@@ -1,16 +1,17 @@
 """What do the packets look like that ask who holds an address, and those that answer?
 
-ARP probes (RFC 5227: without a sender address they change no cache), neighbour solicitations (RFC 4861) and the head of
-a VRRP advertisement (RFC 3768, RFC 5798). A packet that is not understood is None: any host of the LAN can send one.
+ARP probes (RFC 5227: without a sender address they change no cache) and neighbour solicitations (RFC 4861). A packet
+that is not understood is None: any host of the LAN can send one.
 """
 
 from __future__ import annotations
 
 import struct
-from dataclasses import dataclass
+from collections.abc import Collection
 from ipaddress import IPv4Address, IPv6Address
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 ARP_ETHERTYPE = 0x0806
 BROADCAST = b"\xff" * 6
@@ -18,8 +19,6 @@ VRRP_PROTOCOL = 112
 NEIGHBOUR_ADVERT = 136
 _ARP = struct.Struct("!HHBBH6s4s6s4s")
 _ETHERNET, _IPV4, _REQUEST, _REPLY = 1, 0x0800, 1, 2
-_TTL = 8
-"""Where an IPv4 header has its TTL."""
 NEAR = 255
 """The TTL, or the hop limit, of what no router has passed on."""
 _SOLICIT = 135
@@ -27,22 +26,12 @@ _SOURCE_ADDRESS, _TARGET_ADDRESS = 1, 2
 _SOLICITED_NODE = int(IPv6Address("ff02::1:ff00:0"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """A host says that *address* is at *mac*."""
 
     address: IPAddress
     mac: str
-
-
-@dataclass(frozen=True, slots=True)
-class Advert:
-    """A VRRP advertisement: the router id, the sender's priority, the version, and the seconds until the next one."""
-
-    router_id: int
-    priority: int
-    version: int
-    interval: float
 
 
 def arp_probe(mac: bytes, target: IPv4Address) -> bytes:
@@ -53,10 +42,15 @@ def arp_probe(mac: bytes, target: IPv4Address) -> bytes:
 
 def arp_claim(packet: bytes) -> Claim | None:
     """Return what an ARP reply says."""
+    return arp_sender(packet, (_REPLY,))
+
+
+def arp_sender(packet: bytes, operations: Collection[int] = (_REQUEST, _REPLY)) -> Claim | None:
+    """Return what an ARP packet says about its sender: a host announces an address by a request, too."""
     if len(packet) < _ARP.size:
         return None
     kind, protocol, hardware, length, operation, mac, sender, _, _ = _ARP.unpack_from(packet)
-    if (kind, protocol, hardware, length, operation) != (_ETHERNET, _IPV4, 6, 4, _REPLY):
+    if (kind, protocol, hardware, length) != (_ETHERNET, _IPV4, 6, 4) or operation not in operations:
         return None
     return Claim(IPv4Address(sender), shown(mac))
 
@@ -82,23 +76,6 @@ def neighbour_claim(message: bytes) -> Claim | None:
             return Claim(target, shown(message[at + 2 : at + 8]))
         at += 8 * message[at + 1]
     return None
-
-
-def advert(packet: bytes) -> Advert | None:
-    """Return what a VRRP packet of version 2 or 3 says, without the IP header."""
-    if len(packet) < 8 or packet[0] not in (0x21, 0x31):
-        return None
-    version = packet[0] >> 4
-    interval = packet[5] if version == 2 else (int.from_bytes(packet[4:6]) & 0x0FFF) / 100
-    return Advert(packet[1], packet[2], version, interval)
-
-
-def after_ipv4_header(packet: bytes) -> bytes:
-    """Return what follows the IPv4 header, which a raw socket passes on (raw(7)).
-
-    Empty for a packet cut short, and for one that a router has passed on (RFC 5798, 7.1).
-    """
-    return packet[4 * (packet[0] & 0x0F) :] if len(packet) > _TTL and packet[_TTL] == NEAR else b""
 
 
 def shown(mac: bytes) -> str:

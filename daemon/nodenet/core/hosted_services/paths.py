@@ -30,6 +30,10 @@ SERVER_STATES = RUN / "haproxy.servers"
 """Which API servers a haproxy that is reloaded takes for dead until they are checked (``server_states``)."""
 RELEASE = RUN / "release.ip"
 """Takes this node's VIPs off its links, as a batch of ip(8): nodenet-keepalived.service runs it whenever it ends."""
+GUARD = RUN / "vrrp.nft"
+"""Drops VRRP of strangers (``vrrp_guard``): nodenet-keepalived.service takes it up whenever it starts."""
+AUTHORITY = RUN / "ca.crt"
+"""The CA by which API servers are verified, from the settings or the kubeconfig."""
 UNITS: Mapping[Service, str] = {
     Service.DNSMASQ: "nodenet-dnsmasq.service",
     Service.KEEPALIVED: "nodenet-keepalived.service",

@@ -1,22 +1,15 @@
-"""Which addresses does systemd take off this node's links whenever its keepalived ends? (ip(8), ``-batch``)
+"""Which addresses does systemd take off this node's links before its keepalived starts, and whenever it ends?
 
-The unit of keepalived runs this file, so that a keepalived which is killed leaves no VIP behind even while
-nodenet-hosted is dead. An address that is not there is no error (``-force``).
+The unit of keepalived runs this file (ip(8), ``-batch``), so a keepalived that is killed leaves no VIP behind, whatever
+nodenet-hosted does. An address goes from every link that has it, with any prefix; one that is not there is no error.
 """
 
 from __future__ import annotations
 
-from nodenet.core.hosted_services.model import Here
 from nodenet.core.hosted_services.plan import Plan
-from nodenet.core.ip import family_of
 
 
-def batch(plan: Plan, here: Here) -> str:
+def batch(plan: Plan) -> str:
     """Return the lines, one for each VIP that this node may hold."""
-    lines = []
-    for duty in plan.vips:
-        place = here.places.get(family_of(duty.address))
-        if duty.wanted and place is not None:
-            length = 128 if duty.address.version == 6 else place.network.prefixlen
-            lines.append(f"address delete {duty.address}/{length} dev {place.link}\n")
-    return "".join(lines)
+    vips = (duty.address for duty in plan.vips if duty.wanted)
+    return "".join(f"address flush to {vip}/{vip.max_prefixlen}\n" for vip in vips)

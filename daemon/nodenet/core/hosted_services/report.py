@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.duties import VipDuty
-from nodenet.core.hosted_services.holders import Sighting, holders
+from nodenet.core.hosted_services.holders import REMEDY, Sighting, holders, with_macs
 from nodenet.core.hosted_services.model import Mode, Service, Spec
 from nodenet.core.hosted_services.plan import Plan
-from nodenet.core.hosted_services.stance import Position, Stance
+from nodenet.core.hosted_services.stance import Stance
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 SCHEMA_VERSION = 1
 WITHOUT_SOURCE = "VRRP needs the node IP, which is not on the link that keepalived uses: see `nodenetctl status`"
@@ -28,7 +29,7 @@ class HostedHealth(StrEnum):
     DISABLED = "disabled"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServiceState:
     """How one service is: wanted, running, healthy (None: not checked), and what is wrong."""
 
@@ -39,7 +40,7 @@ class ServiceState:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """Everything that is reported of this node."""
 
@@ -47,7 +48,7 @@ class Report:
     node: str
     platform: str = "none"
     services: Mapping[Service, ServiceState] = field(default_factory=dict)
-    positions: Mapping[IPAddress, Position] = field(default_factory=dict)
+    stances: Mapping[IPAddress, Stance] = field(default_factory=dict)
     sightings: Mapping[IPAddress, Sighting] = field(default_factory=dict)
     peers: Mapping[str, str] = field(default_factory=dict)
     """MAC → node."""
@@ -66,8 +67,8 @@ class Report:
         found += [f"{service}: {state.problem}" for service, state in self.services.items() if state.problem]
         for address, sighting in self.sightings.items():
             if sighting.count > 1:
-                names = " and ".join(holders(sighting, self.node, self.peers))
-                found.append(f"The VIP {address} has {sighting.count} holders, {names}: look for filtered VRRP")
+                names = with_macs(sighting, self.node, self.peers)
+                found.append(f"The VIP {address} has {sighting.count} holders, {names}: {REMEDY}")
         if self.reachable is False:
             addresses = " and ".join(map(str, self.plan.api_int.addresses))
             external = f"The API does not answer at the external load balancer {addresses}: see to the load balancer"
@@ -94,7 +95,7 @@ class Report:
         """What this node is doing for the VIPs or in a migration, in one word."""
         if any(state.problem and state.problem.startswith("waits") for state in self.services.values()):
             return "WaitingForPeerStack"
-        stances = {position.stance for position in self.positions.values()}
+        stances = set(self.stances.values())
         for stance, name in _PHASES.items():
             if stance in stances:
                 return name
@@ -105,7 +106,6 @@ class Report:
 
 _PHASES = {
     Stance.DRAINING: "Draining",
-    Stance.YIELDING: "Yielding",
     Stance.STAYING_OUT: "StayingOut",
     Stance.PROBING: "Probing",
 }
@@ -145,7 +145,7 @@ def _migration(spec: Spec) -> dict[str, Any] | None:
 
 def _vip(report: Report, duty: VipDuty) -> dict[str, Any]:
     sighting = report.sightings.get(duty.address)
-    position = report.positions.get(duty.address)
+    stance = report.stances.get(duty.address)
     gone = duty.wanted and duty.address in report.muted
     candidate = duty.wanted and not gone
     return {
@@ -153,7 +153,7 @@ def _vip(report: Report, duty: VipDuty) -> dict[str, Any]:
         "purpose": duty.purpose.value,
         "candidate": candidate,
         "reason": WITHOUT_SOURCE if gone else duty.reason,
-        "stance": position.stance.value if position and candidate else None,
+        "stance": stance.value if stance and candidate else None,
         "here": sighting is not None and sighting.here,
         "holders": list(holders(sighting, report.node, report.peers)) if sighting else [],
     }

@@ -10,7 +10,7 @@ import re
 
 LONGEST_LABEL = 63
 """RFC 1123, section 2.1; also Kubernetes' limit for a node name's label."""
-_LABEL = re.compile(r"[a-z0-9]([a-z0-9_-]*[a-z0-9])?")
+_LABEL = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 
 
 def normalised(name: str) -> str:
@@ -33,14 +33,21 @@ def why_invalid(name: str) -> str | None:
     if not name:
         return "it is empty"
     labels = name.split(".")
-    if name.startswith("localhost"):
+    if is_placeholder(name):
         return "it only means that the real name is not known yet"
+    if "_" in name:
+        return "no host name has an underscore, and Kubernetes takes no Node of that name"
     for label in labels:
         if len(label) > LONGEST_LABEL:
             return f"the part {label[:16]}… is longer than {LONGEST_LABEL} characters"
         if not _LABEL.fullmatch(label):
             return f"the part {label!r} has characters that no host name has"
     return None
+
+
+def is_placeholder(name: str) -> bool:
+    """Return whether a normalised *name* stands for a name that is not known yet."""
+    return not name or name.startswith("localhost")
 
 
 def stems(name: str) -> tuple[str, ...]:

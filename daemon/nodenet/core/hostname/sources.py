@@ -1,20 +1,21 @@
 """Where can a node's name come from, which of the names is used, and why not another one?
 
-A static name wins. Without one, a full name from a DHCPv6 server outranks the present name, because that may be a short
-name from an earlier source, and a name that is pinned stays for ever. All others are only shown: the program that sets
-the kernel's name (systemd, NetworkManager, cloud agents) has chosen.
+A static name wins. Then comes the present name: the program that set it (systemd, NetworkManager, cloud agents) has
+chosen. Where that is none, a name from a DHCP server is taken. Any host of a LAN can answer by DHCPv6: names from there
+count only where a setting allows it; a full one then outranks the present name.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
 from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.value import frozen
 
 STATIC_FILE = PurePosixPath("/etc/hostname")
+SETTING = "dhcpv6_hostname"
 FALLBACK_FILE = PurePosixPath("/run/systemd/default-hostname")
 """Written by systemd when it had to make up the host's name (org.freedesktop.hostname1(5), HostnameSource)."""
 
@@ -30,7 +31,7 @@ class Origin(StrEnum):
     COMMAND_LINE = "command-line"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """One name as it was found, and where; an empty *value*: there is none. *fallback*: systemd made it up."""
 
@@ -49,7 +50,7 @@ class Verdict(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """A source, its normalised name, and why it is or is not this node's name."""
 
@@ -76,35 +77,60 @@ def static_name(content: bytes | None) -> str:
     return next((line for line in lines if line and not line.startswith("#")), "")
 
 
-def refusal(source: Source) -> str | None:
-    """Return why *source* gives no name, None when it does."""
+def refusal(source: Source, sources: Sequence[Source] = (), *, dhcpv6: bool = False) -> str | None:
+    """Return why *source*, one of *sources*, gives no name, None when it does. *dhcpv6*: names from there count."""
     if source.fallback:
         return "it is the name that this system takes while it knows none"
+    if not dhcpv6 and _is_by_dhcpv6(source, sources):
+        return f"it came by DHCPv6, where any host of the LAN can answer, and `{SETTING}` is false"
     if source.origin is Origin.DHCP6_FQDN and "." not in normalised(source.value):
         return "it has no domain, and only a full name outranks another source"
     return why_invalid(normalised(source.value))
 
 
-def chosen(sources: Sequence[Source]) -> Source | None:
-    """Return the source of this node's name, None while no name will do."""
-    for origin in (Origin.STATIC, Origin.DHCP6_FQDN, Origin.KERNEL):
+def _is_by_dhcpv6(source: Source, sources: Sequence[Source]) -> bool:
+    """Return whether *source* is a name by DHCPv6, or the kernel's that NetworkManager took from there."""
+    origins = {each.origin for each in _leases_of(source, sources)}
+    return source.origin is Origin.DHCP6_FQDN or (
+        source.origin is Origin.KERNEL and Origin.DHCP6_FQDN in origins and Origin.DHCP not in origins
+    )
+
+
+def _leases_of(source: Source, sources: Sequence[Source]) -> list[Source]:
+    """Return the leases that give the name of *source*; NetworkManager may have cut its domain off."""
+    short = normalised(source.value).partition(".")[0]
+    leases = [each for origin in (Origin.DHCP, Origin.DHCP6_FQDN) for each in sources if each.origin is origin]
+    return [each for each in leases if short and normalised(each.value).partition(".")[0] == short]
+
+
+def provenance(source: Source, sources: Sequence[Source]) -> str:
+    """Return where a name that is not static comes from, in words; empty for a static one."""
+    if source.origin is Origin.STATIC:
+        return ""
+    lease = next(iter(_leases_of(source, sources)), None)
+    return f"by {lease.where}" if lease else "not from /etc/hostname"
+
+
+def chosen(sources: Sequence[Source], *, dhcpv6: bool = False) -> Source | None:
+    """Return the source of this node's name, None while no name will do. *dhcpv6*: names from there count."""
+    for origin in (Origin.STATIC, Origin.DHCP6_FQDN, Origin.KERNEL, Origin.DHCP):
         for source in sources:
-            if source.origin is origin and source.value and refusal(source) is None:
+            if source.origin is origin and source.value and refusal(source, sources, dhcpv6=dhcpv6) is None:
                 return source
     return None
 
 
-def judged(sources: Sequence[Source]) -> tuple[Judged, ...]:
-    """Return a verdict for every source."""
-    winner = chosen(sources)
-    return tuple(_judge(source, winner) for source in sources)
+def judged(sources: Sequence[Source], *, dhcpv6: bool = False) -> tuple[Judged, ...]:
+    """Return a verdict for every source. *dhcpv6*: names from there count."""
+    winner = chosen(sources, dhcpv6=dhcpv6)
+    return tuple(_judge(source, winner, refusal(source, sources, dhcpv6=dhcpv6)) for source in sources)
 
 
-def _judge(source: Source, winner: Source | None) -> Judged:
+def _judge(source: Source, winner: Source | None, why: str | None) -> Judged:
     name = normalised(source.value)
     if not source.value:
         return Judged(source, "", Verdict.ABSENT, "it gives no name")
-    if why := refusal(source):
+    if why:
         return Judged(source, name, Verdict.REFUSED, why)
     if source is winner:
         return Judged(source, name, Verdict.SELECTED, _why_selected(source))
@@ -118,14 +144,16 @@ def _why_selected(source: Source) -> str:
         case Origin.STATIC:
             return "a static name outranks every other"
         case Origin.DHCP6_FQDN:
-            return "without a static name a full name by DHCPv6 is taken"
+            return f"without a static name a full name by DHCPv6 is taken: `{SETTING}` is true"
+        case Origin.DHCP:
+            return "no other source gives a name"
     return "it is in force, and nothing outranks it"
 
 
 def _why_not(source: Source, winner: Source | None) -> str:
-    if winner and source.origin in (Origin.KERNEL, Origin.DHCP6_FQDN):
+    if winner and source.origin in (Origin.KERNEL, Origin.DHCP6_FQDN, Origin.DHCP):
         return f"{winner.origin} outranks it"
-    return "it is taken once the system makes it the host's name"
+    return "it is taken once another program makes it the host's name"
 
 
 def on_command_line(command_line: str) -> tuple[Source, ...]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip, request
+from nodenet.core.value import frozen
 
 RTMGRP_NEIGH = 0x4
 _NEW, _GET, _ERROR = 28, 30, 2
@@ -21,7 +21,7 @@ _BODY = struct.Struct("=BxxxiHBB")
 _CODE = struct.Struct("=i")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Neighbour:
     """An entry of the neighbour table; *mac* is its link-layer address, old or new, None without one.
 
@@ -46,8 +46,11 @@ class Neighbour:
 
     @property
     def answered(self) -> bool:
-        """Whether it has answered a moment ago."""
-        return self.fixed or bool(self.state & _REACHABLE)
+        """Whether it has answered a moment ago, or an administrator says that it would.
+
+        Where the link has no such protocol, the kernel makes an entry for any address.
+        """
+        return bool(self.state & (_REACHABLE | _PERMANENT))
 
     @property
     def left_alone(self) -> bool:

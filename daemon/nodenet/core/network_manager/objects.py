@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, ip_address
 from typing import Any
 
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
+from nodenet.core.value import frozen
 
 NAME = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"
@@ -57,10 +58,13 @@ _KINDS = {
 }
 DISCONNECTED = "disconnected"
 """A device that could be used, and is not."""
+UNMANAGED, UNAVAILABLE = "unmanaged", "unavailable"
+IDLE = (UNMANAGED, UNAVAILABLE, DISCONNECTED)
+"""What the words of a device begin with that NetworkManager does nothing on."""
 _STATES = {
     # NMDeviceState
-    10: "unmanaged",
-    20: "unavailable",
+    10: UNMANAGED,
+    20: UNAVAILABLE,
     30: DISCONNECTED,
     40: "preparing",
     50: "configuring",
@@ -99,13 +103,13 @@ _LEGACY = frozenset({"addresses", "routes", "dns"})
 _TEXT_IN_BYTES = frozenset({"ssid", "ca-cert", "client-cert", "private-key", "phase2-ca-cert", "phase2-private-key"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inventory:
     """What NetworkManager has at one moment.
 
     *states*: link → its state in words. *ovs*: it can do Open vSwitch. *global_dns*: it has a DNS configuration that
-    hides the name servers of all profiles. *settled*: links whose activation has ended, well or not. *automatic*: links
-    that NetworkManager activates now with a profile that it made by itself, in memory.
+    hides the name servers of all profiles. *settled*: links whose activation has ended, well or not; *activating*: it
+    goes on. *automatic*: those of them with a profile that NetworkManager made by itself, in memory.
     """
 
     devices: tuple[Device, ...] = ()
@@ -115,6 +119,7 @@ class Inventory:
     global_dns: bool = False
     settled: frozenset[str] = frozenset()
     automatic: frozenset[str] = frozenset()
+    activating: frozenset[str] = frozenset()
 
 
 def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> Inventory:
@@ -134,6 +139,7 @@ def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> In
         bool(itself.get("GlobalDnsConfiguration")),
         frozenset(link for link, state in numbers.items() if state in _ENDED),
         frozenset(link for link, state in numbers.items() if state in _ACTIVATING and link in in_memory),
+        frozenset(link for link, state in numbers.items() if state in _ACTIVATING),
     )
 
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from nodenet.core.value import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class KeptProfile:
     """A profile with its secrets: the file it is kept in is for root only.
 
@@ -29,6 +31,29 @@ class KeptProfile:
     def file(self) -> PurePath | None:
         """The keyfile on disk, if it was one."""
         return PurePath(self.path) if self.path and not self.in_memory else None
+
+    @property
+    def link(self) -> str:
+        """The link that the profile names, "" where it names none."""
+        return self._text("interface-name")
+
+    @property
+    def kind(self) -> str:
+        """``connection.type``."""
+        return self._text("type")
+
+    @property
+    def controller_kind(self) -> str:
+        """What the link is a port of, as ``ovs-port`` or ``bond``; "" for no port."""
+        return self._text("port-type") or self._text("slave-type")
+
+    def _text(self, key: str) -> str:
+        packed = self.settings.get("connection") if isinstance(self.settings, dict) else None
+        values = packed[1] if isinstance(packed, list) else packed
+        match values.get(key) if isinstance(values, dict) else None:
+            case ["variant", "s", ["plain", str(text)]]:
+                return text
+        return ""
 
     def for_link(self, old: str, new: str) -> KeptProfile:
         """Return the profile for a link that was called *old* and is called *new* now.

@@ -26,6 +26,8 @@ class FailureKind(StrEnum):
     """The library is installed, and could not be read at the moment."""
     PROBE = "probe"
     """Not libnmstate's: the apply succeeded, and the network does not work as before."""
+    TAKEN = "taken"
+    """Not libnmstate's either: another host has an address of the file."""
 
 
 _REMEDIES = {
@@ -40,6 +42,7 @@ _REMEDIES = {
     FailureKind.DIED: "Look for a crash of nodenetd's child process with `coredumpctl`",
     FailureKind.KILLED: "Raise `apply_timeout` in the settings if the file is large; look whether NetworkManager hangs",
     FailureKind.PROBE: "Correct the node file",
+    FailureKind.TAKEN: "Give this node an address of its own, or find the other host",
     FailureKind.MISSING: "Install python3-libnmstate, or install nodenet again",
     FailureKind.UNLOADED: "Look for disk errors (`journalctl -k`), and at memory and open files (`free`)",
 }

@@ -5,12 +5,12 @@ libnmstate gets the *text* of the file, unchanged. The tree read here is used fo
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Iterator
+from dataclasses import field
 
 from nodenet.core.node_file.addresses import LinkAddress, static_addresses
 from nodenet.core.node_file.contradictions import contradictions
+from nodenet.core.node_file.demands import NO_DEMANDS, Demands, demands
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, errors, ordered, refusal
 from nodenet.core.node_file.gateways import unreachable_gateways
@@ -18,19 +18,16 @@ from nodenet.core.node_file.keys import wrong_keys
 from nodenet.core.node_file.links import Links, links_of
 from nodenet.core.node_file.secret import NO_SECRETS, Secrets, secrets_of
 from nodenet.core.node_file.values import interfaces, text, wrong_values
-from nodenet.core.node_file.ways_out import NO_WAYS, WaysOut, ways_out
 from nodenet.core.node_file.yaml_text import Block, Node, load
+from nodenet.core.value import frozen
 
 BRIDGE = "br-ex"
 OVS_KEYS = ("ovs-db", "ovn")
 """Top-level keys that libnmstate writes into Open vSwitch's database (nmstate's API reference)."""
-ORDER = "allow-extra-patch-ports"
 NO_LINKS = Links()
-MAIN_TABLE = 254
-"""RT_TABLE_MAIN of rtnetlink(7): the table of a route that names none."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desired:
     """The look-ups: *empty*: nothing but comments; *uses_ovs*: Open vSwitch must be there first."""
 
@@ -44,8 +41,8 @@ class Desired:
     """The links that it configures."""
     addresses: tuple[LinkAddress, ...] = ()
     """The static addresses that it gives them."""
-    ways_out: WaysOut = NO_WAYS
-    """What it leaves of the ways out of the node."""
+    demands: Demands = NO_DEMANDS
+    """The leases and gateways that it asks for."""
     document: Block | None = field(default=None, compare=False, repr=False)
     """The tree, for look-ups under other names of its links; it may contain secrets."""
 
@@ -55,7 +52,7 @@ class Desired:
         return BRIDGE in self.bridges
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """The look-ups of a file, everything that is wrong with it, and the document itself."""
 
@@ -86,13 +83,19 @@ def judge(file: NodeFile) -> Judged:
             cause, "An NMState document begins with keys such as `interfaces:`", document.line, document.column
         )
         return Judged(Desired(empty=False), (finding,), document)
-    found = [
-        *wrong_keys(document),
-        *wrong_values(document),
-        *contradictions(document),
-        *unreachable_gateways(document),
-    ]
-    return Judged(_desired(document), ordered(found), document)
+    return Judged(_desired(document), ordered(_findings(document)), document)
+
+
+def _findings(document: Block) -> Iterator[Finding]:
+    """Yield what is wrong, without what only follows from it: a mistyped key is not missing, and has no gateway."""
+    keys = list(wrong_keys(document))
+    yield from keys
+    mistyped_in = {each.key.rpartition(".")[0] for each in keys}
+    values = [each for each in wrong_values(document) if each.key not in mistyped_in or not each.is_missing]
+    yield from values
+    yield from contradictions(document)
+    if not errors([*keys, *values]):
+        yield from unreachable_gateways(document)
 
 
 def secrets_in(text: str) -> Secrets:
@@ -109,37 +112,9 @@ def _desired(document: Block) -> Desired:
         secrets=secrets_of(document),
         links=links_of(present),
         addresses=tuple(static_addresses(present)),
-        ways_out=ways_out(document),
+        demands=demands(document),
         document=document,
     )
-
-
-def remaining(difference: Mapping[str, Any], state: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is left of libnmstate's *difference* to *state* once what it only takes for one is left out.
-
-    The state names the main table of every route, a node file rarely does. ``allow-extra-patch-ports`` is an order for
-    the apply and is not in any state. Both arguments are documents of libnmstate. An empty result: nothing to do.
-    """
-    known = [_with_table(route) for route in state.get("routes", {}).get("config", ())]
-    left = {key: value for key, value in difference.items() if value and key not in {"routes", "interfaces"}}
-    links = [link for link in difference.get("interfaces", ()) if not _is_order_only(link)]
-    wanted = difference.get("routes", {}).get("config", ())
-    routes = [route for route in wanted if not any(_within(_with_table(route), other) for other in known)]
-    left |= {"interfaces": links} if links else {}
-    return {**left, "routes": {"config": routes}} if routes else left
-
-
-def _is_order_only(link: Mapping[str, Any]) -> bool:
-    return set(link) <= {"name", "type", "state", "bridge"} and set(link.get("bridge", ())) == {ORDER}
-
-
-def _with_table(route: Mapping[str, Any]) -> dict[str, Any]:
-    table = route.get("table-id")
-    return {**route, "table-id": MAIN_TABLE if table in (None, 0) else table}
-
-
-def _within(part: Mapping[str, Any], whole: Mapping[str, Any]) -> bool:
-    return all(whole.get(key) == value for key, value in part.items())
 
 
 def _is_ovs(link: Block) -> bool:

@@ -21,6 +21,7 @@ NEAR = 0.6
 _WHOLE = re.compile(r"[-+]?(?:[0-9]+|0x[0-9a-fA-F]+)")
 _FLAGS = frozenset({"1", "true", "yes", "on", "y", "0", "false", "no", "off", "n"})
 _POLICY = frozenset({"capture", "desired", "desiredState"})
+_STATE = frozenset({"interfaces", "routes", "dns-resolver"})
 _MANIFEST = frozenset({"apiVersion", "kind", "spec"})
 
 
@@ -58,6 +59,13 @@ def _not_a_state(document: Block) -> Finding | None:
             first.text,
             "this is a Kubernetes manifest, not an NMState document",
             "Put only the part below `spec.desiredState` into the file, moved to the left margin",
+        )
+    if "network" in names and not names & _STATE:
+        return at(
+            document.entries[0][0],
+            "network",
+            "this is a netplan or cloud-init network configuration, not an NMState document",
+            "Write it as an NMState document: `nodenetctl day-one from-host` prints that of a running host",
         )
     if policy := sorted(names & _POLICY):
         key = next(key for key, _ in document.entries if key.text in _POLICY)

@@ -164,8 +164,30 @@ _MEANINGS: tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Translation]],
             _fixed(r"\2 takes the MAC address of \1, and this host has no such link", "Correct `copy-mac-from`"),
         ),
         (
+            r"CreationFailed\)?: (\S+\.\d+) failed to create resources.*Operation not supported",
+            _fixed(
+                r"the kernel of this host makes no VLAN, and so no \1: it has no module 8021q",
+                "`modprobe 8021q`; install the package with the extra modules of this kernel if there is none",
+            ),
+        ),
+        (
+            r"CreationFailed\)?: (\S+) failed to create resources.*Operation not supported",
+            _fixed(
+                r"the kernel of this host cannot make \1: it has no module for links of that type",
+                "Load the module with `modprobe`",
+            ),
+        ),
+        (
             r"next hop interface (\S+) not found",
             _fixed(r"a route leaves by \1, and this host has no such link", "Correct `next-hop-interface`"),
+        ),
+        (
+            r"Verification failure: (\S+?)\.interface\.(ipv[46])\.address desire(?:d)? '.*?', current '\[\]'",
+            _fixed(
+                r"\1 has none of its \2 addresses after the apply: "
+                "NetworkManager does not use one that another host has",
+                "Give this node an address of its own; `journalctl -b -u NetworkManager` names a conflict",
+            ),
         ),
         (
             r"Verification failure: (\S+?)\.interface\.(\S+) desire(?:d)? '(.*?)', current '(.*?)'",

@@ -33,12 +33,18 @@ def choose(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | Non
 def _leader(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> Ranked | None:
     """Return the best address; what was published stays unless a hint or VIP now asks for another path.
 
-    In the boot that published it, it stays even then: only its loss or a reselection takes it away.
+    In the boot that published it, it stays even then: only its loss or a reselection takes it away. If it is gone,
+    another address of its NIC takes its place.
     """
     best = _best(places, policy.family_order[0]) if places and places[0].path is not Path.NONE else None
-    wanted = sticky.addresses if sticky else ()
-    kept = next((place for address in wanted for place in places if place.address.address == address), None)
-    if sticky is None or kept is None:
+    if sticky is None or not sticky.addresses:
+        return best
+    kept = next((place for address in sticky.addresses for place in places if place.address.address == address), None)
+    if kept is None or kept.address.address != sticky.addresses[0]:
+        family = family_of(sticky.addresses[0])
+        routed = (place for place in places if place.path is not Path.NONE and place.address.family is family)
+        kept = next((place for place in routed if sticky.is_on(place.link)), kept)
+    if kept is None:
         return best
     if sticky.this_boot or (best and kept.key[:2] <= best.key[:2]):
         return kept

@@ -35,6 +35,7 @@ def candidate_document(candidate: Candidate) -> dict[str, Any]:
         "link": candidate.link,
         "verdict": candidate.verdict.value,
         "rule": candidate.rule.value,
+        "source": candidate.source,
         "reason": candidate.sentence,
     }
 

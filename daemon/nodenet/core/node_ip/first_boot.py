@@ -10,17 +10,22 @@ from collections.abc import Collection
 
 from nodenet.core.ip import Family, family_of
 from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.node_ip.inputs import own_links
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.select import Candidate
+from nodenet.core.node_ip.rules import Rule
+from nodenet.core.node_ip.select import Candidate, Selection
+
+WISHED = frozenset({Rule.HINT, Rule.VIP_SUBNET})
+"""What makes an address the one that the settings ask for."""
 
 
 def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[Candidate]) -> Family | None:
     """Return the family that *chosen* lacks on *link* and of which a router or DHCP server there may give an address.
 
-    With `auto` it is unknown whether there is a router or a DHCP server. The host asks for a router once its link-local
-    IPv6 address has passed duplicate address detection (RFC 4861, section 6.3.7), and for a DHCP lease from the
-    beginning. The answer takes up to some seconds, or never comes.
+    With `auto` it is unknown whether there is a router or a DHCP server, and NetworkManager calls a link activated once
+    it has one family. The host asks for a router once its link-local IPv6 address has passed duplicate address
+    detection (RFC 4861, section 6.3.7), and for a DHCP lease from the beginning.
     """
     families = {family_of(item.address) for item in chosen if item.link == link}
     if policy.families != "auto" or len(families) != 1:
@@ -31,18 +36,25 @@ def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Col
     return lacking if asked and all(item.address.is_link_local for item in on_link) else None
 
 
-def undecided_links(snapshot: Snapshot, policy: Policy, chosen: Collection[Candidate]) -> tuple[str, ...]:
-    """Return the links, by index, that may still get a better address than one that is chosen on another link.
+def rivals(snapshot: Snapshot, policy: Policy, selection: Selection, found: Inventory, *, starting: bool) -> list[str]:
+    """Return the links, by index, that may still get a better address, and that NetworkManager has not settled.
 
-    Which of several links is configured first is a matter of chance, and later boots keep the choice. A link is
-    done in a family that is chosen when it has both a default route and an address: NetworkManager adds a static
-    default route at once, and its address after conflict detection (RFC 5227); DHCP's come the other way round.
+    A link behind the chosen one gets the worse metric: it wins by a hint or VIP, or by a profile of an administrator,
+    and not by a profile that NetworkManager made by itself. So a cabled NIC without DHCP server delays nothing.
     """
-    routed = {(hop.link, route.family) for route in snapshot.routes if route.is_default for hop in route.next_hops}
-    addressed = {(item.link, item.family) for item in snapshot.addresses if not item.address.is_link_local}
-    done = routed & addressed
-    return tuple(
+    chosen = {item.link for item in selection.selected}
+    index = next((link.index for link in snapshot.links if link.name == selection.link), 0)
+    unmet = bool(policy.hints or policy.vips) and all(item.rule not in WISHED for item in selection.selected)
+
+    def is_open(link: str) -> bool:
+        state = found.states.get(link, "")
+        return link in found.activating or (
+            starting and link not in found.settled and not state.startswith("unmanaged")
+        )
+
+    return [
         link.name
         for link in own_links(snapshot, policy)
-        if any(item.link != link.name and (link.name, family_of(item.address)) not in done for item in chosen)
-    )
+        if link.name not in chosen and is_open(link.name)
+        if unmet or link.index < index or link.name in found.activating - found.automatic
+    ]

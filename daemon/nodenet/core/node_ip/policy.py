@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
-from nodenet.core.ip import Family, IPAddress
+from nodenet.core.ip import Family, IPAddress, IPNetwork
 from nodenet.core.kernel.snapshot import MAIN_TABLE
 from nodenet.core.node_ip.hints import Hint
+from nodenet.core.value import frozen
 
 OVN_KUBERNETES = "OVNKubernetes"
 UNSET = ""
@@ -17,12 +17,14 @@ _IPV4_FIRST = (Family.IPV4, Family.IPV6)
 _IPV6_FIRST = (Family.IPV6, Family.IPV4)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """What a selection is asked for; the defaults are those of a node without settings.
 
     *families* in order of preference, all waited for; ``auto``: whatever the chosen link has. *prefer_ipv6* is for
-    ``auto`` only. *deny_links* are globs beside the built-in ones. *route_tables* by iproute2's names or numbers.
+    ``auto`` only.
+    *deny_links* are globs beside the built-in ones, *masquerade_subnets* OVN-Kubernetes' beside its own.
+    *route_tables* by iproute2's names or numbers.
     """
 
     api_vips: tuple[IPAddress, ...] = ()
@@ -35,6 +37,7 @@ class Policy:
     platform: str = "none"
     user_managed_lb: bool = False
     deny_links: tuple[str, ...] = ()
+    masquerade_subnets: tuple[IPNetwork, ...] = ()
     route_tables: tuple[str, ...] = (MAIN_TABLE,)
 
     @property

@@ -7,7 +7,7 @@ the order in which the kernel lists links and addresses cannot matter.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
@@ -16,12 +16,17 @@ from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.hints import Hint
 from nodenet.core.node_ip.links_below import names_below
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import OVN_KUBERNETES, UNSET, Policy
 from nodenet.core.node_ip.rules import Case, ranges
+from nodenet.core.value import frozen
 
 NO_METRIC = 1 << 32
 """Of an address without a default route: worse than every metric."""
 ROUTER_ADVERTISEMENT = "ra"
+LEASED6 = 128
+"""The prefix length of an address that DHCPv6 assigns: the site knows it, and a new card does not change it."""
+BRIDGE, MASQUERADE_BITS = "br-ex", 112
+"""Where OVN-Kubernetes puts its own address, and the prefix length of its subnet at least."""
 PRIVATE = (ranges("10.0.0.0/8", "fc00::/7"), ranges("172.16.0.0/12"), ranges("192.168.0.0/16"))
 """RFC 1918 and RFC 4193; 100.64.0.0/10 is public, as in the tool that nodenet replaces."""
 
@@ -35,7 +40,7 @@ class Path(IntEnum):
     NONE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DefaultRoute:
     """The best default routes of one family on one link: their metric, and the gateways of that metric."""
 
@@ -43,7 +48,7 @@ class DefaultRoute:
     gateways: frozenset[IPAddress]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """What routes and hints mean for addresses, computed once for all addresses.
 
@@ -127,7 +132,9 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
         link.index,
         policy.family_order.index(family),
         not (route and route.gateways and any(map(address.shares_prefix, route.gateways))),
+        _is_like_masquerade(number, address, policy),
         _is_private(number, address.address.version),
+        not (address.prefix_length == LEASED6 and around.advertised.get(link.name)),
         "secondary" in address.flags,
         number,
         -address.prefix_length,
@@ -147,7 +154,9 @@ KEY_NAMES = (
     "the lower link index",
     "the preferred family",
     "the gateway in its subnet",
+    "no likeness to OVN-Kubernetes' own address",
     "a public address",
+    "been assigned by DHCPv6",
     "the primary address of its subnet",
     "the lower address",
     "the longer prefix",
@@ -197,6 +206,16 @@ def vip_lengths(address: Address, around: Surroundings) -> Collection[int]:
     if address.prefix_length == 128:
         return around.advertised.get(address.link, ())
     return (address.prefix_length,)
+
+
+def _is_like_masquerade(number: int, address: Address, policy: Policy) -> bool:
+    """Return whether *address* is what OVN-Kubernetes gives br-ex of every node: the second one of a small subnet.
+
+    Which subnet that is, a cluster may choose; `ovn_masquerade_subnets` names it.
+    """
+    if address.link != BRIDGE or policy.network_type not in (UNSET, OVN_KUBERNETES):
+        return False
+    return MASQUERADE_BITS <= address.prefix_length < LEASED6 and number % (1 << LEASED6 - address.prefix_length) == 2
 
 
 def _is_private(number: int, version: int) -> bool:

@@ -158,7 +158,9 @@ _in_ovn = _special(Rule.OVN_INTERNAL)
 
 
 def _ovn_internal(case: Case) -> bool:
-    return case.policy.network_type in (UNSET, OVN_KUBERNETES) and _in_ovn(case)
+    if case.policy.network_type not in (UNSET, OVN_KUBERNETES):
+        return False
+    return _in_ovn(case) or any(case.address.address in subnet for subnet in case.policy.masquerade_subnets)
 
 
 def _unwanted_family(case: Case) -> bool:

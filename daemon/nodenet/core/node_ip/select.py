@@ -8,7 +8,7 @@ the last publication, ``pending`` says what may still come, ``own_vips`` which V
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cache, partial
 
@@ -21,9 +21,19 @@ from nodenet.core.node_ip.missing import missing
 from nodenet.core.node_ip.own_vips import own_vips
 from nodenet.core.node_ip.pending import Pending, pending, reason
 from nodenet.core.node_ip.policy import BARE_METAL, Policy
-from nodenet.core.node_ip.ranking import Path, Ranked, best_first, exact_hints, hint_means, ranked, surroundings
+from nodenet.core.node_ip.ranking import (
+    LEASED6,
+    Path,
+    Ranked,
+    best_first,
+    exact_hints,
+    hint_means,
+    ranked,
+    surroundings,
+)
 from nodenet.core.node_ip.reasons import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
 from nodenet.core.node_ip.rules import CURABLE, PASSING, Case, Rule, cases, rejection
+from nodenet.core.value import frozen
 
 _Winners = Mapping[Family, tuple[Ranked, Rule]]
 """Of each family the node IP, and the rule that made it one."""
@@ -37,9 +47,12 @@ class Verdict(StrEnum):
     REJECTED = "rejected"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
-    """An address of this host and its verdict; *because* returns the reason in words, made only where it is printed."""
+    """An address of this host and its verdict; *because* returns the reason in words, made only where it is printed.
+
+    *source*: who gave the address, in a word.
+    """
 
     address: IPAddress
     prefix_length: int
@@ -47,6 +60,7 @@ class Candidate:
     verdict: Verdict
     rule: Rule
     because: Callable[[], str] = field(compare=False, repr=False)
+    source: str = ""
 
     @property
     def sentence(self) -> str:
@@ -54,7 +68,7 @@ class Candidate:
         return self.because()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """The node IPs, primary first (none: no address is eligible), the link of the primary, and the reasons.
 
@@ -75,6 +89,11 @@ class Selection:
     notes: tuple[str, ...] = ()
     waiting: str | None = None
     conflict: str | None = None
+
+    def moved(self, links: Mapping[str, str | None]) -> Selection:
+        """Return the same where each of *links* has given its addresses to another one."""
+        selected = tuple(replace(item, link=links.get(item.link) or item.link) for item in self.selected)
+        return replace(self, link=links.get(self.link or "", self.link), selected=selected)
 
     @property
     def candidates(self) -> tuple[Candidate, ...]:
@@ -183,7 +202,16 @@ def _selected_by(place: Ranked, inputs: SelectionInputs) -> Rule:
 
 
 def _candidate(address: Address, verdict: Verdict, rule: Rule, because: Callable[[], str]) -> Candidate:
-    return Candidate(address.address, address.prefix_length, address.link, verdict, rule, because)
+    return Candidate(address.address, address.prefix_length, address.link, verdict, rule, because, _source(address))
+
+
+def _source(address: Address) -> str:
+    """Return who gave an address: what is given has a lifetime."""
+    if address.is_permanent:
+        return "static"
+    if address.family is Family.IPV4:
+        return "DHCP"
+    return "DHCPv6" if address.prefix_length == LEASED6 else "router advertisement"
 
 
 def _selected(place: Ranked, rule: Rule, leader: Ranked) -> Candidate:

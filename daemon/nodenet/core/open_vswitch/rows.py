@@ -13,13 +13,14 @@ DATABASE = "Open_vSwitch"
 _COLUMNS = {
     "Bridge": ["name", "datapath_type", "ports", "external_ids"],
     "Port": ["_uuid", "name", "interfaces", "external_ids"],
-    "Interface": ["_uuid", "name", "type", "error", "external_ids"],
+    "Interface": ["_uuid", "name", "type", "error", "external_ids", "ofport", "ofport_request", "options"],
 }
 SELECT_BRIDGES: tuple[dict[str, Any], ...] = tuple(
     {"op": "select", "table": table, "where": [], "columns": columns} for table, columns in _COLUMNS.items()
 )
 """The operations whose results ``bridges`` reads."""
 
+NONE: list[Any] = ["set", []]
 MALFORMED = (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError)
 """What reading an answer raises that is not of the shape that RFC 7047 gives it."""
 T = TypeVar("T")
@@ -63,7 +64,22 @@ def bridges(answers: Iterable[Mapping[str, Any]]) -> tuple[OvsBridge, ...]:
 
 def _interface(row: Mapping[str, Any]) -> OvsInterface:
     errors = _members(row["error"])
-    return OvsInterface(row["name"], row["type"], str(errors[0]) if errors else None, text_map(row["external_ids"]))
+    error = str(errors[0]) if errors else None
+    return OvsInterface(
+        row["name"],
+        row["type"],
+        error,
+        text_map(row["external_ids"]),
+        _port_number(row.get("ofport", NONE)),
+        _port_number(row.get("ofport_request", NONE)),
+        text_map(row.get("options", ["map", []])),
+    )
+
+
+def _port_number(value: Any) -> int | None:  # noqa: ANN401  (JSON)
+    """Return a number; -1 is that of a port that could not be made."""
+    numbers = _members(value)
+    return numbers[0] if numbers and isinstance(numbers[0], int) and numbers[0] > 0 else None
 
 
 def _referenced(value: list[Any], rows: Mapping[str, T]) -> tuple[T, ...]:
@@ -79,6 +95,28 @@ def _uuid(row: Mapping[str, Any]) -> str:
 def _members(value: Any) -> list[Any]:  # noqa: ANN401  (JSON)
     """Return the members of a set; one with a single member is written without the set around it."""
     return list(value[1]) if isinstance(value, list) and value[:1] == ["set"] else [value]
+
+
+def insertion(bridge: str, port: OvsPort) -> list[dict[str, Any]]:
+    """Return the operations that put *port*, of one interface, on *bridge*."""
+    (item,) = port.interfaces
+    inside = {
+        "name": item.name,
+        "type": item.kind,
+        "options": _map(item.options),
+        "external_ids": _map(item.external_ids),
+    }
+    outside = {"name": port.name, "interfaces": ["named-uuid", "i"], "external_ids": _map(port.external_ids)}
+    mutations = [["ports", "insert", ["named-uuid", "p"]]]
+    return [
+        {"op": "insert", "table": "Interface", "uuid-name": "i", "row": inside},
+        {"op": "insert", "table": "Port", "uuid-name": "p", "row": outside},
+        {"op": "mutate", "table": "Bridge", "where": [["name", "==", bridge]], "mutations": mutations},
+    ]
+
+
+def _map(values: Mapping[str, str]) -> list[Any]:
+    return ["map", [[key, value] for key, value in values.items()]]
 
 
 def text_map(value: list[Any]) -> dict[str, str]:

@@ -20,21 +20,20 @@ from nodenet.core.persistent_ips.claim import (
     failed_patch,
 )
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Announce, Here, Hold, Save, Steps, Sync, read_claim, write_status
+from nodenet.core.persistent_ips.effects import Announce, Here, Hold, ReadClaim, Save, Steps, Sync, WriteStatus, ask
 from nodenet.core.persistent_ips.model import (
     Attachment,
     Interface,
-    NetworkSeen,
     Owner,
     OwnerKind,
     PodReference,
     Reservation,
     State,
 )
-from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim
+from nodenet.core.persistent_ips.permission import check_configuration, check_wishes, may_reference, seen_as
+from nodenet.core.persistent_ips.questions import check_claim, check_sharing, current_claim, pod_reference
 from nodenet.core.persistent_ips.release import give_back
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, lease_for, reserve
-from nodenet.core.persistent_ips.slices import reference_or_none, reserve_for_pod
 from nodenet.core.persistent_ips.succession import succeed
 
 ROUNDS = 5
@@ -47,16 +46,9 @@ def add(here: Here, asked: Asked) -> Steps[tuple[Interface, ...]]:
     if (done := _answered(here, asked)) is not None:
         return done
     try:
-        reference = yield from reference_or_none(here, asked)
-        _check_configuration(here, asked, reference)
-        if reference is not None and reference.claim and not asked.network.persistent and not here.ignore_not_allowed:
-            raise CniError(
-                Code.CONFIGURATION,
-                f"Pod {reference.pod} references IPAMClaim {reference.claim} on network {asked.network.name}, "
-                "which does not allow persistent IPs",
-                'Set "allowPersistentIPs": true in its configuration, or remove ipam-claim-reference',
-            )
-        if reference is not None and reference.claim and asked.network.persistent:
+        reference = yield from pod_reference(asked)
+        yield from check_configuration(here, asked, reference)
+        if reference is not None and (yield from may_reference(here, asked, reference)):
             return (yield from _undone_if_failed(here, asked, reference))
         return (yield from _of_pod(here, asked, reference))
     except (ApiAway, Forbidden) as error:
@@ -82,27 +74,13 @@ def _answered(here: Here, asked: Asked) -> tuple[Interface, ...] | None:
     return old.addresses if all(held.get(one) is State.REPORTED for one in old.addresses) else None
 
 
-def _check_configuration(here: Here, asked: Asked, reference: PodReference | None) -> None:
-    """Refuse a second configuration of a network that is in use. Raises CniError."""
-    seen, source = here.book.network(asked.network.name), reference.source if reference else ""
-    if seen is None or seen.digest == asked.network.digest or not source or not seen.source or seen.source == source:
-        return  # an edited configuration is taken
-    if any(one.network == asked.network.name for one in here.book.attachments()):
-        raise CniError(
-            Code.CONFIGURATION,
-            f"NetworkAttachmentDefinitions {seen.source} and {source} configure network {asked.network.name} "
-            "in different ways",
-            "Give both the same subnets, excludeSubnets and allowPersistentIPs, or another name",
-        )
-
-
 def _records(here: Here, asked: Asked, reference: PodReference | None) -> list[Change]:
     """Return what is recorded beside the reservations."""
     source = reference.source if reference else ""
     changes: list[Change] = []
     if reference is not None and here.book.pod_reference(reference.key) != reference:
         changes.append(Put(reference))
-    network = NetworkSeen(asked.network.name, asked.network.digest, source)
+    network = seen_as(asked.network, source)
     if here.book.network(network.network) != network and (source or here.book.network(network.network) is None):
         changes.append(Put(network))
     return changes
@@ -132,8 +110,10 @@ def _of_pod(here: Here, asked: Asked, reference: PodReference | None) -> Steps[t
     yield Hold(owner.hold)
     if (done := _answered(here, asked)) is not None:
         return done
+    wished = reference.wished if reference else ()
+    check_wishes(asked.network, wished)
     try:
-        reserved = yield from reserve_for_pod(here, asked, owner)
+        reserved = yield from reserve(here, asked, owner, (), wished)
     except Exhausted as error:
         yield Announce(str(Reason.EXHAUSTED), error.text, pod=pod)
         raise
@@ -166,12 +146,12 @@ def _undone_if_failed(here: Here, asked: Asked, reference: PodReference) -> Step
 def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[Interface, ...]]:
     if (done := _answered(here, asked)) is not None:
         return done
-    claim = yield from current_claim(here, asked, reference)
+    claim = yield from current_claim(here, reference)
     for _ in range(ROUNDS):
-        check_claim(claim, asked)
+        check_claim(claim, asked, reference)
         shared = yield from check_sharing(here, asked, reference, claim)
         rows = yield from _recorded(here, asked, reference, claim)
-        if shared and reference.claim_uid != claim.uid:
+        if shared:
             yield from _named(here, asked, rows)
         try:
             yield from _reported(here, reference, claim, rows)
@@ -180,9 +160,7 @@ def _of_claim(here: Here, asked: Asked, reference: PodReference) -> Steps[tuple[
             yield from _drop_foreign(here, asked, claim)
             continue
         yield Sync()
-        given: list[Change] = [Put(replace(row, state=State.REPORTED)) for row in rows if row.state is State.RESERVED]
-        if reference.claim_uid != claim.uid:
-            given.append(Put(replace(reference, claim_uid=claim.uid)))
+        given = [Put(replace(row, state=State.REPORTED)) for row in rows if row.state is State.RESERVED]
         yield Save(tuple(given), wait=False)
         return tuple(row.address for row in rows)
     raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} changes too often", SLOW)
@@ -220,14 +198,8 @@ def _recorded(here: Here, asked: Asked, reference: PodReference, claim: Claim) -
 def _reported(here: Here, reference: PodReference, claim: Claim, rows: tuple[Reservation, ...]) -> Steps[None]:
     """Let the claim's status name addresses and pod. Raises Conflict for a claim that changed."""
     addresses = tuple(row.address for row in rows)
-    if is_true(claim, addresses, reference.pod.name) or not claim.version:
-        return
-    try:
-        yield from write_status(claim, allocated_patch(claim, addresses, reference.pod.name, here.now))
-    except (ApiAway, Forbidden):
-        # A pod that had them before has them without the API; its name is written later.
-        if reference.claim_uid != claim.uid or not (claim.ips or all(row.state is State.REPORTED for row in rows)):
-            raise
+    if not is_true(claim, addresses, reference.pod.name):
+        yield from ask(WriteStatus(claim, allocated_patch(claim, addresses, reference.pod.name, here.now)))
 
 
 def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
@@ -237,11 +209,10 @@ def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
     except ClaimInvalid as error:
         text = f"IPAMClaim {claim.namespace}/{claim.name} cannot be used: {error}"
         raise CniError(Code.TRY_AGAIN, text, "Delete the claim; its owner makes another one") from None
-    network = asked.network.name
-    strange = [one for one in wanted if asked.network.pool_of(one) is None]
-    if strange:
-        text = f"IPAMClaim {claim.namespace}/{claim.name} has {strange[0]}, which is in no subnet of network {network}"
-        raise CniError(Code.CONFIGURATION, text, "Correct the subnets, or delete the claim to get another address")
+    if refused := next((one for one in wanted if asked.network.refusal(one)), None):
+        text = f"IPAMClaim {claim.namespace}/{claim.name} has {refused}, {asked.network.refusal(refused)}"
+        remedy = "Correct the configuration, or delete the claim and its finalizers: its next one gets another address"
+        raise CniError(Code.CONFIGURATION, text, remedy)
     try:
         return (yield from reserve(here, asked, claim.owner, wanted))
     except Exhausted as error:
@@ -255,16 +226,16 @@ def _rows(here: Here, asked: Asked, claim: Claim) -> Steps[Reserved]:
 def _report(here: Here, claim: Claim, reason: Reason, error: CniError) -> Steps[None]:
     """Write why the claim has no address; that this fails is less than what is reported."""
     yield Announce(str(reason), error.text, claim=claim)
-    if claim.version and (patch := failed_patch(claim, reason, error.text, here.now)) is not None:
+    if (patch := failed_patch(claim, reason, error.text, here.now)) is not None:
         try:
-            yield from write_status(claim, patch)
+            yield from ask(WriteStatus(claim, patch))
         except (ApiAway, Forbidden, NotFound, Conflict):
             return
 
 
 def _again(claim: Claim) -> Steps[Claim]:
     """Return the claim as it is after it changed. Raises CniError when it is another one."""
-    found = yield from read_claim(claim.namespace, claim.name)
+    found = yield from ask(ReadClaim(claim.namespace, claim.name))
     if found.uid != claim.uid:
         raise CniError(Code.TRY_AGAIN, f"IPAMClaim {claim.namespace}/{claim.name} was deleted and made again", SLOW)
     return found

@@ -7,25 +7,25 @@ Lease without an owner is deleted as the service itself does it. Nothing here fr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.api import Conflict
 from nodenet.core.persistent_ips.book import Book, Put
 from nodenet.core.persistent_ips.claim import known_addresses
-from nodenet.core.persistent_ips.effects import Here, Hold, Save, Steps, create_lease
+from nodenet.core.persistent_ips.effects import CreateLease, Here, Hold, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, Reservation, State
+from nodenet.core.persistent_ips.model import Interface, Owner, Reservation, State
 from nodenet.core.persistent_ips.repair import restore
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS, suspects, sweep
+from nodenet.core.value import frozen
 
 REMEDY = "Run `nodenetctl claims check --repair`"
 LATER = f"{REMEDY} twice, {ORPHAN_SECONDS / 60:g} minutes apart: its pod may still run on a node that is cut off"
 Place = tuple[str, IPAddress]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """Something that does not agree; *missing* and *orphan* are what can be repaired."""
 
@@ -45,10 +45,10 @@ def differences(here: Here, leases: Iterable[Lease]) -> Iterator[Difference]:
     by_place = {(lease.network, lease.address.ip): lease for lease in leases}
     yield from _of_reservations(here, by_place)
     yield from _of_claims(here, by_place)
+    yield from _of_gateways(here)
     for lease in suspects(here, leases):
-        if lease.owner.kind is OwnerKind.CLAIM:  # what a pod of another node has, that node knows
-            text = f"its Lease is of {lease.owner}, which is gone"
-            yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
+        text = f"its Lease is of {lease.owner}, which is gone"
+        yield Difference(lease.network, str(lease.address), text, LATER, orphan=lease)
     own = {row.lease_uid for row in here.book.reservations()}
     for lease in leases:
         if lease.node == here.node and lease.uid not in own:
@@ -93,6 +93,19 @@ def _of_claims(here: Here, leases: Mapping[Place, Lease]) -> Iterator[Difference
                 yield Difference(claim.network, str(address), text, "Delete one of both")
 
 
+def _of_gateways(here: Here) -> Iterator[Difference]:
+    """Yield addresses that are in use and that the configuration gives to nothing any more."""
+    places = [(row.network, row.address, row.owner) for row in here.book.reservations()]
+    places += [(one.network, address, one.owner) for one in here.book.claims.all() for address in known_addresses(one)]
+    for network, address, owner in dict.fromkeys(places):
+        seen = here.book.network(network)
+        if seen is not None and any(address.ip in one for one in seen.never_given):
+            text = f"{owner} has it, and it is a gateway or excluded in the configuration of the network"
+            yield Difference(
+                network, str(address), text, "Correct the configuration, or give its owner another address"
+            )
+
+
 def repair(here: Here, difference: Difference) -> Steps[bool]:
     """Repair a difference; return whether it is repaired. Raises ApiAway, Forbidden, PublishFailed."""
     if difference.row is not None:
@@ -109,7 +122,7 @@ def _reserve(here: Here, wanted: Lease) -> Steps[bool]:
     """Reserve an address that a claim's status has; this node is responsible for it until another one uses it."""
     yield Hold(wanted.owner.hold)
     try:
-        lease = yield from create_lease(wanted)
+        lease = yield from ask(CreateLease(wanted))
     except Conflict:
         return False  # another node was faster: the next check sees whose it is
     made = Reservation(lease.network, lease.address, lease.owner, State.REPORTED, lease.uid, lease.version, here.now)

@@ -8,19 +8,19 @@ process that is killed is a generator that is dropped.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from nodenet.core.persistent_ips.book import Book, Change
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import PodName
 from nodenet.core.persistent_ips.pod import Pod
+from nodenet.core.value import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Here:
     """Where and when a verb runs."""
 
@@ -31,72 +31,86 @@ class Here:
     """Seconds since 1970; only people read it."""
     uptime: float = 0.0
     """Seconds that no clock change moves."""
+    held: str = ""
+    """Why no new address may be given now, empty while one may: other nodes may have addresses without a Lease."""
     ignore_not_allowed: bool = False
     """A reference on a network without allowPersistentIPs is ignored (``[ipam] claim_not_allowed``)."""
-    slices: bool = True
-    """Whether an address of this node's slice may be given: not after the store was lost in this boot."""
 
 
-@dataclass(frozen=True, slots=True)
+class Ask(Generic[T]):
+    """A request to the API whose answer is of this type."""
+
+    __slots__ = ()
+
+
+@frozen
 class Hold:
     """→ None, once no other verb has this key; it is held until the generator ends."""
 
     key: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ReadPod:
+@frozen
+class ReadPod(Ask[Pod]):
     """→ Pod. NotFound."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ReadClaim:
+@frozen
+class ReadDefinition(Ask[str]):
+    """→ the text of a NetworkAttachmentDefinition's configuration. NotFound."""
+
+    namespace: str
+    name: str
+
+
+@frozen
+class ReadClaim(Ask[Claim]):
     """→ Claim as it is now. NotFound."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class AwaitClaim:
+@frozen
+class AwaitClaim(Ask[Claim | None]):
     """→ Claim, or None when it does not come within the time that a runtime waits."""
 
     namespace: str
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class CreateLease:
+@frozen
+class CreateLease(Ask[Lease]):
     """→ Lease with UID and version. Conflict: the address is taken."""
 
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True)
-class ReadLease:
+@frozen
+class ReadLease(Ask[Lease]):
     """→ Lease. NotFound."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class ListLeases:
+@frozen
+class ListLeases(Ask[tuple[Lease, ...]]):
     """→ tuple of Leases."""
 
     selector: str
 
 
-@dataclass(frozen=True, slots=True)
-class MoveLease:
+@frozen
+class MoveLease(Ask[Lease]):
     """→ Lease, for which this node is responsible now. Conflict: it is of another owner. NotFound."""
 
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteLease:
     """→ None. NotFound; Conflict: it is another one, or was changed since *version*."""
 
@@ -105,15 +119,15 @@ class DeleteLease:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
-class WriteStatus:
+@frozen
+class WriteStatus(Ask[Claim]):
     """→ Claim as it is then. Conflict: it was changed. NotFound."""
 
     claim: Claim
     patch: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Save:
     """→ None. The records are durable and in the book then; PublishFailed: neither.
 
@@ -126,12 +140,12 @@ class Save:
     soon: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sync:
     """→ None, once everything that this verb saved with *soon* is durable. PublishFailed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Announce:
     """→ None. An Event for people, and a line in the journal."""
 
@@ -142,55 +156,22 @@ class Announce:
 
 
 ApiEffect = (
-    ReadPod | ReadClaim | AwaitClaim | CreateLease | ReadLease | ListLeases | MoveLease | DeleteLease | WriteStatus
+    ReadPod
+    | ReadDefinition
+    | ReadClaim
+    | AwaitClaim
+    | CreateLease
+    | ReadLease
+    | ListLeases
+    | MoveLease
+    | DeleteLease
+    | WriteStatus
 )
 Effect = ApiEffect | Hold | Save | Sync | Announce
 Steps = Generator[Effect, Any, T]
 
 
-def read_pod(namespace: str, name: str) -> Steps[Pod]:
-    """Return the pod. Raises NotFound."""
-    found: Pod = yield ReadPod(namespace, name)
-    return found
-
-
-def read_claim(namespace: str, name: str) -> Steps[Claim]:
-    """Return the claim. Raises NotFound."""
-    found: Claim = yield ReadClaim(namespace, name)
-    return found
-
-
-def await_claim(namespace: str, name: str) -> Steps[Claim | None]:
-    """Return the claim once it exists."""
-    found: Claim | None = yield AwaitClaim(namespace, name)
-    return found
-
-
-def create_lease(lease: Lease) -> Steps[Lease]:
-    """Return the Lease that was made. Raises Conflict."""
-    found: Lease = yield CreateLease(lease)
-    return found
-
-
-def read_lease(name: str) -> Steps[Lease]:
-    """Return the Lease. Raises NotFound."""
-    found: Lease = yield ReadLease(name)
-    return found
-
-
-def list_leases(selector: str) -> Steps[tuple[Lease, ...]]:
-    """Return the Leases with these labels."""
-    found: tuple[Lease, ...] = yield ListLeases(selector)
-    return found
-
-
-def move_lease(lease: Lease) -> Steps[Lease]:
-    """Return the Lease of this name, with this node, boot, pod and sandbox. Raises Conflict, NotFound."""
-    found: Lease = yield MoveLease(lease)
-    return found
-
-
-def write_status(claim: Claim, patch: Mapping[str, Any]) -> Steps[Claim]:
-    """Return the claim with its new status. Raises Conflict, NotFound."""
-    found: Claim = yield WriteStatus(claim, patch)
+def ask(effect: Ask[T]) -> Steps[T]:
+    """Return the answer to *effect*. Raises what it says."""
+    found: T = yield effect  # type: ignore[misc]  # each Ask is an Effect
     return found

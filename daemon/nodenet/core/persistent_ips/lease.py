@@ -12,18 +12,18 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_interface
 from typing import Any
 
 from nodenet.core.persistent_ips import moment
 from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox
+from nodenet.core.value import frozen
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "nodenet-ipam"
 PREFIX = "ipam.nodenet.org/"
-NETWORK_ID, NODE_ID = f"{PREFIX}network-id", f"{PREFIX}node-id"
-"""Labels; a label cannot hold every name of a network or node, so it has a digest."""
+NETWORK_LABEL, NODE_LABEL = f"{PREFIX}network", f"{PREFIX}node"
 MOST_NETWORK_IN_NAME = 120
 MOST_SHOWN = 200
 
@@ -32,7 +32,7 @@ class LeaseInvalid(ValueError):
     """A Lease with our label that this service did not write."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lease:
     """An address that is reserved in the cluster."""
 
@@ -91,14 +91,19 @@ def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
+def label(text: str) -> str:
+    """Return *text* as the value of a label; one that is too long, or no value, is its digest."""
+    return text if re.fullmatch(r"[A-Za-z0-9]([A-Za-z0-9._-]{0,61}[A-Za-z0-9])?", text) else digest(text)
+
+
 def network_selector(network: str) -> str:
     """Return the label selector of all Leases of *network*."""
-    return f"{MANAGED_BY}={MANAGER},{NETWORK_ID}={digest(network)}"
+    return f"{MANAGED_BY}={MANAGER},{NETWORK_LABEL}={label(network)}"
 
 
 def node_selector(node: str) -> str:
     """Return the label selector of all Leases that *node* deletes."""
-    return f"{MANAGED_BY}={MANAGER},{NODE_ID}={digest(node)}"
+    return f"{MANAGED_BY}={MANAGER},{NODE_LABEL}={label(node)}"
 
 
 def all_selector() -> str:
@@ -123,7 +128,7 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
         "kind": "Lease",
         "metadata": {
             "name": lease.name,
-            "labels": {MANAGED_BY: MANAGER, NETWORK_ID: digest(lease.network), NODE_ID: digest(lease.node)},
+            "labels": {MANAGED_BY: MANAGER, NETWORK_LABEL: label(lease.network), NODE_LABEL: label(lease.node)},
             "annotations": {f"{PREFIX}{key}": value for key, value in annotations.items()},
         },
         "spec": {"holderIdentity": str(lease.owner), "acquireTime": moment.text(now, micro=True)},
@@ -171,7 +176,7 @@ def move(lease: Lease) -> list[dict[str, Any]]:
     operations: list[dict[str, Any]] = [
         {"op": "test", "path": _annotation("owner-uid"), "value": lease.owner.uid},
         {"op": "test", "path": "/metadata/resourceVersion", "value": lease.version},
-        {"op": "replace", "path": f"/metadata/labels/{NODE_ID.replace('/', '~1')}", "value": digest(lease.node)},
+        {"op": "replace", "path": f"/metadata/labels/{NODE_LABEL.replace('/', '~1')}", "value": label(lease.node)},
     ]
     for key, value in {**_holder(lease.sandbox), "earlier": _text_of(lease.earlier)}.items():
         operations.append({"op": "add", "path": _annotation(key), "value": value})

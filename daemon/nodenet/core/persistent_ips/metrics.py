@@ -19,6 +19,7 @@ from nodenet.core.persistent_ips.effects import (
     ListLeases,
     MoveLease,
     ReadClaim,
+    ReadDefinition,
     ReadLease,
     ReadPod,
     WriteStatus,
@@ -51,6 +52,7 @@ API_CALLS = Family(
 FAMILIES = (ADDRESSES, PROBLEMS, *COUNTERS.values(), CALLS, API_CALLS)
 REQUESTS: Mapping[type[Effect], tuple[str, str]] = {
     ReadPod: ("get", "pods"),
+    ReadDefinition: ("get", "network-attachment-definitions"),
     ReadClaim: ("get", "ipamclaims"),
     WriteStatus: ("patch", "ipamclaims/status"),
     CreateLease: ("create", "leases"),

@@ -1,32 +1,36 @@
 """Which addresses may pods of a network get, and what else does its CNI configuration say?
 
-``subnets``, ``excludeSubnets`` and ``allowPersistentIPs`` are at the top level, as OVN-Kubernetes has them, or in
-``ipam``. Every mistake is an error with code 7 that names the key.
+``subnets``, ``excludeSubnets`` and ``allowPersistentIPs`` are at the top level, where the controller of claims and
+OVN-Kubernetes read them. Every mistake is an error with code 7 that names the key.
 """
 
 from __future__ import annotations
 
+import difflib
 import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, collapse_addresses, ip_address, ip_network
-from itertools import pairwise
 from typing import Any
 
 from nodenet.core.ip import IPAddress, IPNetwork
 from nodenet.core.persistent_ips.cni import CniError, Code, Extras
 from nodenet.core.persistent_ips.model import Interface
 from nodenet.core.persistent_ips.pool import Pool
+from nodenet.core.value import frozen
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
-MOST_SUBNETS, MOST_EXCLUDED, MOST_ROUTES, MOST_SLICES = 16, 256, 256, 1024
+MOST_SUBNETS, MOST_EXCLUDED, MOST_ROUTES = 16, 256, 256
 LENGTHS = {4: (9, 30), 6: (32, 126)}
 """The prefix lengths of a subnet. A larger one is a typing mistake, a smaller one has no room."""
+SUBNETS, EXCLUDED, PERSISTENT = "subnets", "excludeSubnets", "allowPersistentIPs"
+IPAM_KEYS = ("type", "gateway", "routes", "dns")
+OTHERS = {"exclude": EXCLUDED, "range": SUBNETS, "ranges": SUBNETS, "subnet": SUBNETS}
+"""Keys of other IPAM plugins → what they are here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Network:
     """A network as its configuration has it; one address comes from each pool."""
 
@@ -36,13 +40,20 @@ class Network:
     """allowPersistentIPs."""
     routes: tuple[Mapping[str, Any], ...] = ()
     dns: Mapping[str, Any] | None = None
+    segment: str = ""
+    """What connects its interfaces on a node, as the plugin bridge, macvlan or ipvlan names it; empty for others."""
+
+    @property
+    def never_given(self) -> tuple[IPNetwork, ...]:
+        """What is excluded, and the gateways."""
+        gateways = [ip_network(pool.gateway) for pool in self.pools if pool.gateway is not None]
+        return (*(one for pool in self.pools for one in pool.excluded), *gateways)
 
     @property
     def digest(self) -> str:
         """The same for two configurations that give addresses alike."""
         parts = [[str(pool.subnet), [str(one) for one in pool.excluded], str(pool.gateway)] for pool in self.pools]
-        slices = sorted(f"{node} {part}" for pool in self.pools for node, part in pool.slices)
-        whole = [sorted(parts), self.persistent, *slices]
+        whole = [sorted(parts), self.persistent]
         return hashlib.sha256(json.dumps(whole).encode()).hexdigest()[:16]
 
     def pool_of(self, address: Interface) -> Pool | None:
@@ -57,6 +68,15 @@ class Network:
                 last = subnet.broadcast_address if subnet.version == 4 else None
                 return None if address.ip in (subnet.network_address, last) else pool
         return None
+
+    def refusal(self, address: Interface) -> str:
+        """Return why no interface may have *address*, as the end of a sentence; empty if one may."""
+        pool = self.pool_of(address)
+        if pool is None:
+            return f"which is in no subnet of network {self.name}"
+        if address.ip == pool.gateway:
+            return f"which is a gateway of network {self.name}"
+        return "" if pool.has(address.ip) else f"which excludeSubnets of network {self.name} excludes"
 
     def given(self, addresses: tuple[Interface, ...]) -> tuple[Interface, ...]:
         """Return *addresses* with the prefix lengths that their subnets have now."""
@@ -75,38 +95,29 @@ class Network:
 
 def parse(configuration: Mapping[str, Any]) -> Network:
     """Return the network of a CNI configuration. Raises CniError with code 7."""
-    name = configuration.get("name")
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise _wrong(f"name is {_shown(name)}", "Expected letters, digits, '_', '.' and '-'")
+    name = name_of(configuration)
     ipam = configuration.get("ipam")
     if not isinstance(ipam, dict):
         raise _wrong("ipam is not an object")
-    subnets = [_subnet(text) for text in _texts(_either(configuration, ipam, "subnets"), "subnets", MOST_SUBNETS)]
+    _judge_keys(configuration, ipam)
+    subnets = [_subnet(text) for text in _texts(configuration.get(SUBNETS), SUBNETS, MOST_SUBNETS)]
     if not subnets:
         raise _wrong("subnets is missing", 'Add, for example, "subnets": "192.0.2.0/24"')
     for number, subnet in enumerate(subnets):
         if other := next((one for one in subnets[:number] if _overlap(one, subnet)), None):
             raise _wrong(f"subnets has {other} and {subnet}, which overlap")
-    excluded = _excluded(_either(configuration, ipam, "excludeSubnets"), subnets)
-    slices = _slices(ipam, subnets, excluded)
-    excluded = _collapsed([*excluded, *(part for _, part in slices)])
+    excluded = _excluded(configuration.get(EXCLUDED), subnets)
     gateways = _gateways(ipam, subnets)
     if configuration.get("isGateway") is True or configuration.get("isDefaultGateway") is True:
         # The bridge plugin then takes the first address of a subnet without a gateway for the bridge.
         gateways = {subnet: gateways.get(subnet, subnet[1]) for subnet in subnets}
     pools = tuple(
-        Pool(
-            subnet,
-            tuple(one for one in excluded if _overlap(one, subnet)),
-            gateways.get(subnet),
-            tuple(one for one in slices if _overlap(one[1], subnet)),
-        )
+        Pool(subnet, tuple(one for one in excluded if _overlap(one, subnet)), gateways.get(subnet))
         for subnet in subnets
     )
     if empty := next((pool for pool in pools if pool.size <= 0), None):
-        parts = "excludeSubnets and ipam.nodeSlices leave" if empty.slices else "excludeSubnets leaves"
-        raise _wrong(f"{parts} no address of {empty.subnet}")
-    return Network(name, pools, _persistent(configuration, ipam), _routes(ipam), _dns(ipam))
+        raise _wrong(f"excludeSubnets leaves no address of {empty.subnet}")
+    return Network(name, pools, _persistent(configuration), _routes(ipam), _dns(ipam), _segment(configuration))
 
 
 def name_of(configuration: Mapping[str, Any]) -> str:
@@ -117,11 +128,45 @@ def name_of(configuration: Mapping[str, Any]) -> str:
     return name
 
 
-def _either(configuration: Mapping[str, Any], ipam: Mapping[str, Any], key: str) -> object:
-    """Return the value of *key* from the top level or from ipam."""
-    if key in configuration and key in ipam and configuration[key] != ipam[key]:
-        raise _wrong(f"{key} and ipam.{key} differ", "Keep one of them")
-    return configuration.get(key, ipam.get(key))
+def definition_of(document: Mapping[str, Any]) -> str:
+    """Return the configuration in a NetworkAttachmentDefinition as the API sends it, empty without one."""
+    spec = document.get("spec")
+    text = spec.get("config") if isinstance(spec, Mapping) else None
+    return text if isinstance(text, str) else ""
+
+
+def list_allows(text: str) -> bool:
+    """Return whether a configuration is a list whose top level allows persistent IPs.
+
+    A runtime passes a plugin its own part of a list only, while the controller of claims reads the top level.
+    """
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(found, dict) and isinstance(found.get("plugins"), list) and found.get(PERSISTENT) is True
+
+
+def _judge_keys(configuration: Mapping[str, Any], ipam: Mapping[str, Any]) -> None:
+    """Refuse keys that nothing would read: addresses that were to be excluded would be given."""
+    at_the_top = (SUBNETS, EXCLUDED, PERSISTENT)
+    for key in ipam:
+        if key in IPAM_KEYS:
+            continue
+        near = next(iter(difflib.get_close_matches(str(key), (*at_the_top, *IPAM_KEYS), n=1)), "")
+        meant = OTHERS.get(key, near)
+        where = "at the top level, beside ipam" if meant in at_the_top else "in ipam"
+        remedy = f"Write {meant} {where}" if meant else f"Keys of ipam are {', '.join(IPAM_KEYS)}"
+        raise _wrong(f"ipam has {_shown(key)}, which is not known there", remedy)
+    for key in configuration:
+        meant = next((one for one in at_the_top if one.lower().rstrip("s") == key.lower().rstrip("s")), key)
+        if meant != key:
+            raise _wrong(f"{_shown(key)} is not known", f"Write {meant}")
+
+
+def _segment(configuration: Mapping[str, Any]) -> str:
+    link = configuration.get("bridge") or configuration.get("master")
+    return f"{link} {configuration.get('vlan') or ''}".strip() if isinstance(link, str) else ""
 
 
 def _texts(value: object, key: str, most: int) -> list[str]:
@@ -177,25 +222,6 @@ def _collapsed(networks: list[IPNetwork]) -> list[IPNetwork]:
     return [*ipv4, *ipv6]
 
 
-def _slices(
-    ipam: Mapping[str, Any], subnets: list[IPNetwork], excluded: list[IPNetwork]
-) -> list[tuple[str, IPNetwork]]:
-    """Return the parts of the subnets that one node each gives addresses of while the API is away."""
-    given = ipam.get("nodeSlices", {})
-    if not isinstance(given, dict) or len(given) > MOST_SLICES:
-        raise _wrong(f"ipam.nodeSlices is {_shown(given)}", 'Expected an object such as {"NODE": "192.0.2.16/29"}')
-    key = "ipam.nodeSlices"
-    found = [(node, _network(text, key)) for node, value in given.items() for text in _texts(value, key, MOST_SUBNETS)]
-    for node, part in found:
-        if not any(_overlap(part, subnet) and part.prefixlen > subnet.prefixlen for subnet in subnets):
-            raise _wrong(f"{key} has {part} for {_shown(node)}, which is no part of one of the subnets")
-    ordered = sorted([*excluded, *(part for _, part in found)], key=lambda one: (one.version, int(one.network_address)))
-    for one, other in pairwise(ordered):
-        if _overlap(one, other):
-            raise _wrong(f"{key} has {other}, which overlaps {one}", "An address belongs to one node, or to none")
-    return found
-
-
 def _gateways(ipam: Mapping[str, Any], subnets: list[IPNetwork]) -> dict[IPNetwork, IPAddress]:
     found: dict[IPNetwork, IPAddress] = {}
     for text in _texts(ipam.get("gateway"), "ipam.gateway", MOST_SUBNETS):
@@ -212,8 +238,8 @@ def _gateways(ipam: Mapping[str, Any], subnets: list[IPNetwork]) -> dict[IPNetwo
     return found
 
 
-def _persistent(configuration: Mapping[str, Any], ipam: Mapping[str, Any]) -> bool:
-    value = _either(configuration, ipam, "allowPersistentIPs")
+def _persistent(configuration: Mapping[str, Any]) -> bool:
+    value = configuration.get(PERSISTENT)
     if value is not None and not isinstance(value, bool):
         raise _wrong(f"allowPersistentIPs is {_shown(value)}", "Expected true or false")
     return value is True

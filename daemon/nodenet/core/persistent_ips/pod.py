@@ -10,22 +10,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from ipaddress import ip_interface
 from typing import Any
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.cni import CniError, Code, is_object_name
 from nodenet.core.persistent_ips.model import PodName, PodReference, Workload
+from nodenet.core.value import frozen
 
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 MIRROR = "kubernetes.io/config.mirror"
 REFERENCE = "ipam-claim-reference"
 MOST_ANNOTATION = 1 << 20
 MOST_ELEMENTS = 256
+MOST_IPS = 16
 FINISHED = ("Succeeded", "Failed")
 _SHORT = re.compile(r"(?:([a-z0-9-]+)/)?([a-z0-9.-]+)(?:@(\S{1,15}))?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pod:
     """What is read of a pod."""
 
@@ -43,14 +47,7 @@ def parse(document: Mapping[str, Any]) -> Pod:
     """Return a pod as the API sends it; what is not as it should be is empty."""
     metadata = _mapping(document.get("metadata"))
     labels, annotations = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
-    owners = metadata.get("ownerReferences")
-    listed = [one for one in owners if isinstance(one, dict)] if isinstance(owners, list) else []
-    controller = next((one for one in listed if one.get("controller") is True), {})
-    workload = Workload(
-        _text(controller.get("uid")),
-        _text(labels.get("kubevirt.io/created-by")),
-        _text(labels.get("vm.kubevirt.io/name")),
-    )
+    workload = Workload(_text(labels.get("kubevirt.io/created-by")), _text(labels.get("vm.kubevirt.io/name")))
     name = PodName(_text(metadata.get("namespace")), _text(metadata.get("name")), _text(metadata.get("uid")))
     phase = _mapping(document.get("status")).get("phase")
     static = _text(annotations.get(MIRROR))
@@ -67,13 +64,28 @@ def reference(pod: Pod, ifname: str, network: str, uid: str) -> PodReference:
     element = _element(listed, ifname)
     source = f"{element['namespace']}/{element['name']}" if element else ""
     if element is None or REFERENCE not in element:
-        return PodReference(name, ifname, network, "", pod.workload, source)
+        return PodReference(name, ifname, network, "", pod.workload, source, _wished(pod, ifname, element or {}))
     claim = element[REFERENCE]
     if not isinstance(claim, str) or not is_object_name(claim):
         raise _wrong(pod, f"{REFERENCE} of interface {ifname} is {_shown(claim)}, which is not a name of Kubernetes")
     if element.get("ips"):
         raise _wrong(pod, f"interface {ifname} has both ips and {REFERENCE}", "Keep one of them")
     return PodReference(name, ifname, network, claim, pod.workload, source)
+
+
+def _wished(pod: Pod, ifname: str, element: Mapping[str, Any]) -> tuple[IPAddress, ...]:
+    listed = element.get("ips")
+    if listed is None:
+        return ()
+    found: list[IPAddress] = []
+    for one in listed[: MOST_IPS + 1] if isinstance(listed, list) else [listed]:
+        try:
+            found.append(ip_interface(one if isinstance(one, str) else "").ip)
+        except ValueError:
+            raise _wrong(pod, f"ips of interface {ifname} has {_shown(one)}, which is not an address") from None
+    if len(found) > MOST_IPS:
+        raise _wrong(pod, f"ips of interface {ifname} has more than {MOST_IPS} addresses")
+    return tuple(found)
 
 
 def elements(pod: Pod) -> list[Mapping[str, Any]]:
@@ -129,14 +141,14 @@ def references_claim(pod: Pod, claim: str) -> bool:
 def may_share(one: Workload, other: Workload) -> bool:
     """Return whether two pods may have the addresses of one claim at the same time.
 
-    They may when they have the same controller or the same label of KubeVirt, or when neither has any of these.
+    They may when they have the same label of KubeVirt. Two replicas of another workload would answer for one address.
     """
-    pairs = (
-        (one.controller, other.controller),
-        (one.created_by, other.created_by),
-        (one.machine, other.machine),
-    )
-    return any(a and a == b for a, b in pairs) or not any(a or b for a, b in pairs)
+    return same_instance(one, other) or bool(one.machine and one.machine == other.machine)
+
+
+def same_instance(one: Workload, other: Workload) -> bool:
+    """Return whether two pods are of one VirtualMachineInstance; another machine may have the name later."""
+    return bool(one.created_by and one.created_by == other.created_by)
 
 
 def _wrong(pod: Pod, text: str, details: str = "") -> CniError:

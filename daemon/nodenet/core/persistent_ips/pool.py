@@ -11,25 +11,23 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_interface
 
 from nodenet.core.ip import IPAddress, IPNetwork
 from nodenet.core.persistent_ips.model import Interface
+from nodenet.core.value import frozen
 
 MOST_CANDIDATES = 1 << 32
 """Only so many addresses at the beginning of an IPv6 subnet are given."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pool:
     """A subnet without what is excluded. *excluded* does not overlap itself."""
 
     subnet: IPNetwork
     excluded: tuple[IPNetwork, ...] = ()
     gateway: IPAddress | None = None
-    slices: tuple[tuple[str, IPNetwork], ...] = ()
-    """The name of a node, and a part of the subnet that only this node gives addresses of; they are excluded, too."""
 
     @property
     def first(self) -> int:
@@ -66,16 +64,6 @@ class Pool:
             and address != self.gateway
             and not any(address in one for one in self.excluded)
         )
-
-    def slice_of(self, node: str) -> Iterator[IPAddress]:
-        """Yield the addresses that only *node* gives."""
-        kind = IPv4Address if self.subnet.version == 4 else IPv6Address
-        for part in [part for name, part in self.slices if name == node]:
-            low = max(int(part.network_address), self.first)
-            high = min(int(part.broadcast_address), int(self.subnet.broadcast_address) - (self.subnet.version == 4))
-            for number in range(low, high + 1):
-                if (address := kind(number)) != self.gateway:
-                    yield address
 
     def interface(self, address: IPAddress) -> Interface:
         """Return *address* with the subnet's prefix length."""

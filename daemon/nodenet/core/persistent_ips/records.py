@@ -10,7 +10,7 @@ import functools
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
-from ipaddress import ip_interface
+from ipaddress import ip_address, ip_interface, ip_network
 from typing import Any
 
 from nodenet.core.persistent_ips.model import (
@@ -108,14 +108,21 @@ def _pod(found: Mapping[str, Any]) -> PodReference:
         str(found["ifname"]),
         str(found["network"]),
         str(found["claim"]),
-        Workload(**found["workload"]),
+        Workload(str(found["workload"]["created_by"]), str(found["workload"]["machine"])),
         str(found["source"]),
-        str(found.get("claim_uid", "")),  # not in records of earlier releases
+        tuple(map(ip_address, found.get("wished", ()))),  # not in records of earlier releases
     )
 
 
 def _network(found: Mapping[str, Any]) -> NetworkSeen:
-    return NetworkSeen(str(found["network"]), str(found["digest"]), str(found["source"]))
+    return NetworkSeen(
+        str(found["network"]),
+        str(found["digest"]),
+        str(found["source"]),
+        tuple(map(ip_network, found.get("subnets", ()))),  # these three are not in records of earlier releases
+        tuple(map(ip_network, found.get("never_given", ()))),
+        str(found.get("segment", "")),
+    )
 
 
 def _owner(found: Mapping[str, Any]) -> Owner:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from nodenet.core.errors import PublishFailed
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
 from nodenet.core.persistent_ips.book import Change, Drop, Put
-from nodenet.core.persistent_ips.effects import DeleteLease, Here, Hold, Save, Steps, read_claim, read_lease
+from nodenet.core.persistent_ips.effects import DeleteLease, Here, Hold, ReadClaim, ReadLease, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, Reservation, State
 from nodenet.core.persistent_ips.succession import living_pods
@@ -62,7 +62,7 @@ def release(here: Here, owner: Owner) -> Steps[bool]:
 def _is_used(here: Here, row: Reservation) -> Steps[bool]:
     """Return whether the Lease of *row* is this node's, and a pod may have its address: the source of a migration."""
     try:
-        lease = yield from read_lease(name_of(row.network, row.address))
+        lease = yield from ask(ReadLease(name_of(row.network, row.address)))
     except NotFound:
         return False
     ours = lease.uid == row.lease_uid and lease.node == here.node
@@ -84,8 +84,6 @@ def delete_lease(here: Here, row: Reservation) -> Steps[None]:
 
     Raises ApiAway, Forbidden.
     """
-    if not row.lease_uid:
-        return  # of a slice, and given while the API was away
     name = name_of(row.network, row.address)
     try:
         yield DeleteLease(name, row.lease_uid, row.lease_version)
@@ -93,7 +91,7 @@ def delete_lease(here: Here, row: Reservation) -> Steps[None]:
         return
     except Conflict:
         with suppress(NotFound, Conflict):
-            found = yield from read_lease(name)
+            found = yield from ask(ReadLease(name))
             used = row.owner.kind is OwnerKind.CLAIM and (yield from _is_used(here, row))
             if found.uid == row.lease_uid and found.node == here.node and not used:
                 yield DeleteLease(name, found.uid, found.version)
@@ -115,7 +113,7 @@ def give_back(here: Here, rows: Iterable[Reservation]) -> Steps[None]:
 def is_gone(owner: Owner) -> Steps[bool]:
     """Return whether the claim *owner* was deleted; another one may have its name. Raises ApiAway, Forbidden."""
     try:
-        found = yield from read_claim(owner.namespace, owner.name)
+        found = yield from ask(ReadClaim(owner.namespace, owner.name))
     except NotFound:
         return True
     return found.uid != owner.uid

@@ -14,20 +14,21 @@ from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
     Announce,
+    CreateLease,
     DeleteLease,
     Here,
     Hold,
+    ReadClaim,
+    ReadLease,
     Save,
     Steps,
-    create_lease,
-    read_claim,
-    read_lease,
+    ask,
 )
 from nodenet.core.persistent_ips.lease import Lease, name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
 from nodenet.core.persistent_ips.succession import living_pods, pod_is_gone, take_over, unnamed
 
-CONFLICT = "IPAddressConflict"
+CONFLICT, LOST = "IPAddressConflict", "LeaseLost"
 
 
 def dead_sandboxes(book: Book, boot_id: str) -> tuple[Attachment, ...]:
@@ -96,7 +97,7 @@ def adopt(here: Here, listed: Lease) -> Steps[None]:
     if known is not None and known.lease_version == listed.version:
         return
     try:
-        lease = yield from read_lease(listed.name)  # the list is older than what this node did meanwhile
+        lease = yield from ask(ReadLease(listed.name))  # the list is older than what this node did meanwhile
     except NotFound:
         return
     if lease.node != here.node or lease.uid != listed.uid:
@@ -163,7 +164,7 @@ def _attachment(here: Here, lease: Lease, one: Sandbox) -> Attachment:
 
 def _claim(owner: Owner) -> Steps[Claim | None]:
     try:
-        found = yield from read_claim(owner.namespace, owner.name)
+        found = yield from ask(ReadClaim(owner.namespace, owner.name))
     except NotFound:
         return None
     return found if found.uid == owner.uid else None
@@ -175,23 +176,27 @@ def restore(here: Here, row: Reservation) -> Steps[None]:
     if row not in here.book.reservations_of(row.owner) or row.state is State.RELEASING:
         return
     name = name_of(row.network, row.address)
-    if row.owner.kind is OwnerKind.CLAIM and (yield from _claim(row.owner)) is None:
+    used = bool(here.book.attachments_of(row.owner))
+    if row.owner.kind is OwnerKind.CLAIM and not used and (yield from _claim(row.owner)) is None:
         return  # its release is on the way
     try:
-        found = yield from read_lease(name)
+        found = yield from ask(ReadLease(name))
     except NotFound:
         try:
-            found = yield from create_lease(_lease(here, row))
+            found = yield from ask(CreateLease(_lease(here, row)))
         except Conflict:
             return  # it is made by another node: the next repair reads it
+        yield Announce(LOST, f"The Lease {name} of {row.owner} was lost; it is made again")
     if found.owner.uid != row.owner.uid:
-        text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was deleted by hand"
-        lost = (one for one in here.book.attachments_of(row.owner) if row.address in one.addresses)
-        yield Save((Drop(row), *(Drop(one) for one in lost)))
+        text = f"{row.address} of {row.owner} is reserved for {found.owner}: its Lease {name} was lost"
+        if not any(row.address in one.addresses for one in here.book.attachments_of(row.owner)):
+            yield Save((Drop(row),))  # else it stays taken here as long as its sandbox runs
         yield Announce(CONFLICT, text, pod=found.pod)
         return
     if found.uid != row.lease_uid:
-        yield Save((Put(row.moved(found.uid, found.version)), Drop(row)))
+        # With the version of another node's Lease, a release would delete it without a look at its sandboxes.
+        version = found.version if found.node == here.node else row.lease_version
+        yield Save((Put(row.moved(found.uid, version)), Drop(row)))
     for attachment in unnamed(here.book, (found,)):
         yield from take_over(here, attachment)
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
+from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
 from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.effects import Here, Steps, create_lease, list_leases
+from nodenet.core.persistent_ips.effects import CreateLease, Here, ListLeases, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease, network_selector
 from nodenet.core.persistent_ips.model import Interface, Owner, PodName, Reservation, State
 from nodenet.core.persistent_ips.network import Network
@@ -19,10 +19,12 @@ from nodenet.core.persistent_ips.pool import Pool
 from nodenet.core.persistent_ips.release import give_back
 from nodenet.core.persistent_ips.succession import succeed
 from nodenet.core.persistent_ips.sweep import reclaim
+from nodenet.core.value import frozen
 
 MOST_COLLISIONS = 3
 """After so many addresses that turned out to be taken, all Leases of the network are listed."""
 ROUNDS = 3
+AGAIN = "The pod is tried again by itself"
 
 Made = tuple[Lease, bool]
 """A Lease, and whether it was created just now."""
@@ -33,10 +35,10 @@ class Exhausted(CniError):
 
 
 class Taken(CniError):
-    """An address that the claim's status names is reserved for another owner."""
+    """An address that the claim's status names, or the pod asks for, is reserved for another owner."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """An ADD."""
 
@@ -52,7 +54,7 @@ class Asked:
         return self.container_id, self.ifname
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reserved:
     """The reservations of an owner, in the order of the answer."""
 
@@ -61,10 +63,12 @@ class Reserved:
     """Those whose Lease was created just now. Only these are undone: others may be in use on another node."""
 
 
-def reserve(here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...]) -> Steps[Reserved]:
-    """Return one reservation for each of *wanted*; without these, one of each pool. The new ones are not yet saved.
+def reserve(
+    here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...], wished: tuple[IPAddress, ...] = ()
+) -> Steps[Reserved]:
+    """Return one reservation for each of *wanted*; without these, one of each pool, and of these the *wished* ones.
 
-    Raises Exhausted, Taken, ApiAway, Forbidden; what was created is deleted then.
+    The new ones are not yet saved. Raises Exhausted, Taken, ApiAway, Forbidden; what was created is deleted then.
     """
     held = here.book.held_by(owner, asked.network.name)
     created: list[Reservation] = []
@@ -74,9 +78,12 @@ def reserve(here: Here, asked: Asked, owner: Owner, wanted: tuple[Interface, ...
             row = next((one for one in held if one.address == address), None)
             found.append(row or _row(here, (yield from _claimed(here, asked, owner, address)), created))
         for pool in asked.network.pools if not wanted else ():
+            wish = next((one for one in wished if one in pool.subnet), None)
             usable = [one for one in held if one.address.network == pool.subnet and pool.has(one.address.ip)]
+            usable = [one for one in usable if wish in (None, one.address.ip)]
             row = next(iter(here.book.one_of_each_subnet(usable)), None)
-            found.append(row or _row(here, (yield from _any(here, asked, owner, pool)), created))
+            new = _any(here, asked, owner, pool) if wish is None else _wished(here, asked, owner, pool.interface(wish))
+            found.append(row or _row(here, (yield from new), created))
     except (CniError, ApiAway, Forbidden):
         yield from give_back(here, created)
         raise
@@ -117,12 +124,28 @@ def _claimed(here: Here, asked: Asked, owner: Owner, address: Interface) -> Step
             text = f"{owner} has {address} in its status, which is reserved for {held.owner}"
             raise Taken(Code.TRY_AGAIN, text, "Delete one of both")
         with suppress(Conflict):
-            return (yield from create_lease(lease)), True
+            return (yield from ask(CreateLease(lease))), True
     raise ApiAway(f"The Lease {lease.name} was made and deleted while it was read")
 
 
+def _wished(here: Here, asked: Asked, owner: Owner, address: Interface) -> Steps[Made]:
+    """Return the Lease of the address that a pod asks for. Raises Taken."""
+    place = (asked.network.name, address.ip)
+    if here.held:
+        raise CniError(Code.TRY_AGAIN, here.held, AGAIN)
+    others = any(row.place == place and row.owner != owner for row in here.book.reservations())
+    if not others and not here.book.claims.has(*place):
+        made = yield from _try(here, lease_for(here, asked, owner, address))
+        if made is not None:
+            return made
+    text = f"{owner} asks for {address} (ips of its annotation), which another claim or pod has"
+    raise Taken(Code.TRY_AGAIN, text, "Choose another address; `nodenetctl claims` lists those of this node")
+
+
 def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
-    """Return a Lease of a free address of *pool*, or one that this owner has already. Raises Exhausted."""
+    """Return a Lease of a free address of *pool*, or one that this owner has already. Raises Exhausted, CniError."""
+    if here.held:
+        raise CniError(Code.TRY_AGAIN, here.held, AGAIN)
     collisions, name = 0, asked.network.name
     tried: set[object] = set()
     for last in (False, True):
@@ -149,7 +172,7 @@ def _any(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made]:
 def _try(here: Here, lease: Lease) -> Steps[Made | None]:
     """Return the Lease if it could be created or is this owner's; None when another one has it."""
     with suppress(Conflict):
-        return (yield from create_lease(lease)), True
+        return (yield from ask(CreateLease(lease))), True
     with suppress(NotFound):
         found = yield from succeed(here, lease)
         if found.owner.uid == lease.owner.uid:
@@ -159,7 +182,7 @@ def _try(here: Here, lease: Lease) -> Steps[Made | None]:
 
 def _list(here: Here, asked: Asked, owner: Owner, pool: Pool) -> Steps[Made | None]:
     """Learn which addresses are taken; return the owner's own Lease if it is among them."""
-    leases = yield from list_leases(network_selector(asked.network.name))
+    leases = yield from ask(ListLeases(network_selector(asked.network.name)))
     mine = [one for one in leases if one.owner.uid == owner.uid and one.address.network == pool.subnet]
     for lease in mine:
         if pool.has(lease.address.ip):

@@ -17,12 +17,13 @@ from nodenet.core.persistent_ips.effects import (
     Announce,
     Here,
     Hold,
+    MoveLease,
+    ReadLease,
+    ReadPod,
     Save,
     Steps,
-    move_lease,
-    read_lease,
-    read_pod,
-    write_status,
+    WriteStatus,
+    ask,
 )
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Attachment, Interface, Reservation, State
@@ -84,7 +85,7 @@ def settle(here: Here, claim: Claim) -> Steps[None]:
         return
     addresses: Iterable[Interface] = (row.address for row in rows)
     try:
-        yield from write_status(claim, allocated_patch(claim, addresses, pod, here.now))
+        yield from ask(WriteStatus(claim, allocated_patch(claim, addresses, pod, here.now)))
     except (Conflict, NotFound):
         return
     if not claim.ips and not all(row.is_fresh for row in rows):
@@ -98,7 +99,7 @@ def _was_ours(here: Here, claim: Claim) -> Steps[bool]:
     """
     known = {pod.uid for pod in here.book.pods_of_claim(*claim.key) if pod.name == claim.owner_pod}
     try:
-        pod = yield from read_pod(claim.namespace, claim.owner_pod)
+        pod = yield from ask(ReadPod(claim.namespace, claim.owner_pod))
     except NotFound:
         return True
     return not known.isdisjoint((pod.name.uid, pod.static_uid))
@@ -114,13 +115,13 @@ def _handed_over(here: Here, claim: Claim) -> Steps[str]:
     name = ""
     for row in _rows(here.book, claim):
         with suppress(NotFound, Conflict):  # the other node has taken over already
-            lease = yield from read_lease(name_of(row.network, row.address))
+            lease = yield from ask(ReadLease(name_of(row.network, row.address)))
             living = yield from living_pods(here, row.network, lease.sandboxes)
             if lease.owner.uid == claim.uid and living:
                 name = living[0].name
                 left = lease.held_by(*(one for one in lease.sandboxes if one.pod in living))
                 if left != lease:
-                    yield from move_lease(left)
+                    yield from ask(MoveLease(left))
     return name
 
 

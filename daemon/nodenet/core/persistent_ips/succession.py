@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book, Put
-from nodenet.core.persistent_ips.effects import Here, Hold, Save, Steps, move_lease, read_lease, read_pod
+from nodenet.core.persistent_ips.effects import Here, Hold, MoveLease, ReadLease, ReadPod, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import Attachment, OwnerKind, PodName, Sandbox
 
@@ -28,7 +28,7 @@ def succeed(here: Here, lease: Lease, most_earlier: int = MOST_EARLIER) -> Steps
     One of another owner is returned as it was found. Raises NotFound, ApiAway, Forbidden.
     """
     for _ in range(ROUNDS):
-        found = yield from read_lease(lease.name)
+        found = yield from ask(ReadLease(lease.name))
         if found.owner.uid != lease.owner.uid:
             return found
         wanted = found.taken_by(lease.sandbox)
@@ -38,7 +38,7 @@ def succeed(here: Here, lease: Lease, most_earlier: int = MOST_EARLIER) -> Steps
         if wanted == found:
             return found
         with suppress(Conflict):
-            return (yield from move_lease(wanted))
+            return (yield from ask(MoveLease(wanted)))
     raise ApiAway(f"The Lease {lease.name} changes too often")
 
 
@@ -65,7 +65,7 @@ def _living_pod(here: Here, network: str, sandbox: Sandbox) -> Steps[tuple[PodNa
 def pod_is_gone(name: PodName) -> Steps[bool]:
     """Return whether this pod (its UID, where it is known) is gone or has ended. Raises ApiAway, Forbidden."""
     try:
-        pod = yield from read_pod(name.namespace, name.name)
+        pod = yield from ask(ReadPod(name.namespace, name.name))
     except NotFound:
         return True
     return pod.finished or bool(name.uid and name.uid not in (pod.name.uid, pod.static_uid))

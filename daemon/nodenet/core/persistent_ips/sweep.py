@@ -1,16 +1,18 @@
-"""Which Leases of other nodes have no owner any more, and may be deleted by any node?
+"""Which Leases of claims have no owner any more, and may be deleted by any node?
 
 A node deletes the Leases that it is responsible for. A node that does not come back leaves them. A Lease is an orphan
-when the API says that its claim was deleted and that the pods that had the address are gone.
+when the API says that its claim was deleted and that the pods that had the address are gone. The Lease of a pod is its
+node's alone: the cluster lets no other node change it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
-from nodenet.core.persistent_ips.effects import DeleteLease, Here, Steps
+from nodenet.core.persistent_ips.effects import DeleteLease, Here, MoveLease, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import OwnerKind
 from nodenet.core.persistent_ips.release import is_gone
@@ -26,28 +28,24 @@ def suspects(here: Here, leases: Iterable[Lease]) -> tuple[Lease, ...]:
     """Return the Leases of other nodes that may be orphans, by what the watch of the claims knows."""
     found = []
     for lease in leases:
-        if lease.node == here.node:
+        if lease.node == here.node or lease.owner.kind is not OwnerKind.CLAIM:
             continue  # the records of this node say more
-        if lease.owner.kind is OwnerKind.CLAIM:
-            claim = here.book.claims.get(lease.owner.namespace, lease.owner.name)
-            if not here.book.claims.complete or (claim is not None and claim.uid == lease.owner.uid):
-                continue
-        elif lease.pod is None:
-            continue  # without Kubernetes only its node knows
-        found.append(lease)
+        claim = here.book.claims.get(lease.owner.namespace, lease.owner.name)
+        if here.book.claims.complete and (claim is None or claim.uid != lease.owner.uid):
+            found.append(lease)
     return tuple(found)
 
 
 def sweep(here: Here, lease: Lease) -> Steps[bool]:
     """Delete *lease* if it has been an orphan for long enough; return whether it is gone. Raises ApiAway, Forbidden."""
-    gone = lease.owner.kind is not OwnerKind.CLAIM or (yield from is_gone(lease.owner))
-    if not gone or (yield from living_pods(here, lease.network, lease.sandboxes)):
+    if not (yield from is_gone(lease.owner)) or (yield from living_pods(here, lease.network, lease.sandboxes)):
         here.book.orphans.pop(lease.uid, None)
         return False
     if here.uptime - here.book.orphans.setdefault(lease.uid, here.uptime) < ORPHAN_SECONDS:
         return False
     try:
-        yield DeleteLease(lease.name, lease.uid, lease.version)
+        own = yield from ask(MoveLease(replace(lease, node=here.node)))  # the cluster lets a node delete only its own
+        yield DeleteLease(own.name, own.uid, own.version)
     except NotFound:
         pass
     except Conflict:

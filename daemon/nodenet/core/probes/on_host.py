@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.ways_out import ways_out
+from nodenet.core.node_file.demands import demands
 
 
 def on_host(wish: Desired, present: Iterable[Link]) -> Desired:
@@ -25,7 +25,7 @@ def on_host(wish: Desired, present: Iterable[Link]) -> Desired:
 
     links = replace(wish.links, existing=new(wish.links.existing), made=new(wish.links.made))
     addresses = tuple((names.get(link, link), address) for link, address in wish.addresses)
-    return replace(wish, links=links, addresses=addresses, ways_out=ways_out(wish.document, names))
+    return replace(wish, links=links, addresses=addresses, demands=demands(wish.document, names))
 
 
 def _names(wish: Desired, present: list[Link]) -> Mapping[str, str]:

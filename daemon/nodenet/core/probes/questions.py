@@ -7,14 +7,15 @@ kernel knows by itself whether a link has a carrier, and whether another host ha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from enum import StrEnum
 from ipaddress import ip_address
 
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, AddressFlag, Snapshot
+from nodenet.core.node_file.demands import NO_DEMANDS, Demands, Hop
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.uplink_health.watched import gateways, routed
+from nodenet.core.value import frozen
 
 
 class Kind(StrEnum):
@@ -23,6 +24,7 @@ class Kind(StrEnum):
     CARRIER = "carrier"
     UNIQUE = "address"
     GATEWAY = "gateway"
+    LARGE = "large packets to gateway"
     DNS = "DNS server"
     TARGET = "target"
 
@@ -39,7 +41,7 @@ class Answer(StrEnum):
     """It did not answer before the apply, so an answer would change nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """One probe. *name* is what it is about: an address, a target, a link; *link* is where it is asked."""
 
@@ -60,41 +62,29 @@ class Question:
         return self.kind, self.name
 
 
-@dataclass(frozen=True, slots=True)
-class WantedLease:
-    """An address of *family* that a file asks a server for, on one of *links*; *gateway* answered before.
-
-    *places* are the links in the place of the one that led to that gateway: a gateway that answers there will do.
-    """
-
-    links: tuple[str, ...]
-    family: Family
-    gateway: str
-    places: frozenset[str] = frozenset()
+Way = tuple[str, Family]
+"""The name of a link, and a family."""
 
 
-@dataclass(frozen=True, slots=True)
-class KeptWays:
-    """The ways out that a file must not cost the node: family → a gateway that answered, and leases."""
-
-    families: Mapping[Family, str] = field(default_factory=dict)
-    leases: tuple[WantedLease, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """The answers at one moment.
 
-    *defaults* are the families that have a default route, *addressed* the families of each link's addresses that
-    others can reach. *kept*: what the file that is applied after it must not cost the node. *proven*: the node has
-    worked with that file. *interrupted*: an apply of it was interrupted on a node that had a gateway, and the
-    gateway may be lost since.
+    *hops* are the gateways of default routes in use, *defaults* the families that have a default route. *addressed*
+    are the families of each link's addresses that others can reach; *leased* those that the link has from a server, as
+    NetworkManager and not the kernel says it: NetworkManager leaves an address on the link for 15 s after it has given
+    its lease up. *asked*: what the file that is applied after this look asks for, and *required* the families that the
+    node needs whatever the file asks for. *proven*: the node has worked with that file. *interrupted*: an apply of it
+    was interrupted on a node that had a gateway, and the gateway may be lost since.
     """
 
     answers: Mapping[Question, Answer]
+    hops: frozenset[Hop] = frozenset()
     defaults: frozenset[Family] = frozenset()
-    addressed: frozenset[tuple[str, Family]] = frozenset()
-    kept: KeptWays = KeptWays()
+    addressed: frozenset[Way] = frozenset()
+    leased: frozenset[Way] = frozenset()
+    asked: Demands = NO_DEMANDS
+    required: frozenset[Family] = frozenset()
     proven: bool = False
     interrupted: bool = False
 
@@ -109,33 +99,64 @@ class Look:
         yes = (question for question, answer in self.answers.items() if answer is Answer.YES)
         return next((question for question in yes if question.kind is Kind.GATEWAY), None)
 
+    def answering(self, families: Collection[Family]) -> frozenset[Hop]:
+        """Return the gateways of routes of *families* that answer."""
+        yes = {
+            (each.name, each.link)
+            for each, answer in self.answers.items()
+            if each.kind is Kind.GATEWAY and answer is Answer.YES
+        }
+        return frozenset(hop for hop in self.hops if hop.family in families and (hop.gateway, hop.link) in yes)
+
 
 NO_LOOK = Look({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
-    """What the settings ask for: the targets, the routing tables whose default routes are used, and the families."""
+    """What the settings ask for.
+
+    The targets, the routing tables whose default routes are used, and the families that the node needs in any case.
+    """
 
     targets: tuple[ProbeTarget, ...] = ()
     tables: tuple[str, ...] = (MAIN_TABLE,)
-    families: frozenset[Family] = frozenset(Family)
+    families: frozenset[Family] = frozenset()
+
+    def hops(self, snapshot: Snapshot) -> frozenset[Hop]:
+        """Return the gateways of the default routes in use."""
+        return frozenset(
+            Hop(each.link, family, str(each.address), table)
+            for table in (MAIN_TABLE, *self.tables)
+            for family in Family
+            for each in gateways(snapshot, (family,), table)
+        )
 
 
-def questions(snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope) -> tuple[Question, ...]:
-    """Return what other hosts are asked; *servers* are the DNS servers among them."""
+def questions(
+    snapshot: Snapshot, servers: Iterable[IPAddress], scope: Scope, *, large: bool = False
+) -> tuple[Question, ...]:
+    """Return what other hosts are asked; *servers* are the DNS servers among them.
+
+    *large*: whether gateways are also sent packets as large as the MTU.
+    """
     found = [
         Question(Kind.GATEWAY, str(each.address), each.link, each.address)
         for table in dict.fromkeys((MAIN_TABLE, *scope.tables))
         for each in gateways(snapshot, Family, table)
+    ]
+    found += [
+        Question(Kind.LARGE, each.name, each.link, each.address, ProbeTarget(each.address))
+        for each in found
+        if large and each.address and not each.address.is_link_local  # a socket of its family needs the link for that
     ]
     found += [Question(Kind.DNS, str(server), address=server) for server in servers]
     found += [Question(Kind.TARGET, str(target), target=target) for target in scope.targets]
     return tuple(dict.fromkeys(found))
 
 
-def look_at(snapshot: Snapshot, answers: Mapping[Question, Answer], scope: Scope) -> Look:
-    """Return *answers* with what the kernel knows besides.
+def look_at(snapshot: Snapshot, answers: Mapping[Question, Answer], scope: Scope, held: Iterable[str] = ()) -> Look:
+    """Return *answers* with what the kernel knows besides; *held* are the links that NetworkManager has a lease for.
 
     A default route leads out of the node; it needs no gateway on a point-to-point link.
     """
@@ -145,7 +166,9 @@ def look_at(snapshot: Snapshot, answers: Mapping[Question, Answer], scope: Scope
         for each in snapshot.addresses
         if not each.address.is_link_local and AddressFlag.DAD_FAILED not in each.flags
     )
-    return Look(answers, defaults, addressed)
+    by_router = {(link, family) for link, family in addressed if family is Family.IPV6}
+    leased = by_router | {(link, Family.IPV4) for link in held}
+    return Look(answers, scope.hops(snapshot), defaults, addressed, frozenset(leased))
 
 
 def is_undecided(snapshot: Snapshot, wanted: Sequence[tuple[str, IPAddress]]) -> bool:

@@ -1,29 +1,30 @@
 """May an apply be committed, as far as the probes show?
 
-Only what answered before, or what the file newly asks for, can roll a file back. A file is kept where there is nothing
-to go back to: where no gateway answered before, a gateway that does not answer is reported only. The same holds for a
-file that the node has worked with: another way out of the moment proves nothing against it. So a router that boots more
-slowly than the node does not keep it from its configuration.
+What costs the node its way out rolls the file back (``core.probes.cut_off``); so does the last DNS server that answered
+before, a target that did, and a new address that another host has. Everything else is reported only: a carrier, one of
+several gateways or DNS servers.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
+from nodenet.core.ip import Family
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.probes.kept_ways import lost_ways
+from nodenet.core.probes.cut_off import losses
 from nodenet.core.probes.questions import Answer, Kind, Look, Question
+from nodenet.core.value import frozen
 
 _RANK = {Answer.NO: 0, Answer.SMALL: 1, Answer.YES: 2}
 _BEFORE = ", and it answered before the apply"
 _SILENT = ": it did not answer before the apply"
 SWITCH = "`probe_timeout = 0` in the settings applies the file without probes"
-_ENDED = (
-    "where a way out is to end, say so in the file (`enabled: false` for its link; `auto-gateway: false` where a "
-    "server gives the addresses; otherwise a default route with `state: absent`, without `next-hop-address` "
-    "and `metric`); "
+_MEANT = (
+    "if this node is to have no way out, say so in the file: `- {{destination: {}, state: absent, "
+    "next-hop-interface: NAME}}` below `routes: config:`; "
 )
+_EVERYWHERE = {Family.IPV4: "0.0.0.0/0", Family.IPV6: "'::/0'"}
 
 
 class ProbeFailed(NmstateFailure):
@@ -32,61 +33,73 @@ class ProbeFailed(NmstateFailure):
     message = Message.PROBE_FAILED
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """Why the apply is rolled back, nothing where it may be committed; and what is only reported.
 
-    *lost*: one way out of several is lost, which the file might have meant.
+    *lease*: an address that a server gives may still come. *unsaid*: the file might mean that the node loses its way
+    out of this family, and does not say so. *taken*: nothing is wrong but that another host has an address.
     """
 
     failed: tuple[str, ...] = ()
     noted: tuple[str, ...] = ()
-    lost: bool = False
+    lease: bool = False
+    unsaid: Family | None = None
+    taken: bool = False
 
     @property
     def failure(self) -> ProbeFailed | None:
         """The failure of the apply, if any."""
         if not self.failed:
             return None
-        meant = _ENDED if self.lost else ""
+        if self.taken:
+            return ProbeFailed(FailureKind.TAKEN, "; ".join(self.failed))
+        meant = _MEANT.format(_EVERYWHERE[self.unsaid]) if self.unsaid else ""
         remedy = f"Correct the node file, or repair what does not answer; {meant}{SWITCH}"
         return ProbeFailed(FailureKind.PROBE, "; ".join(self.failed), remedy)
 
 
 def verdict(before: Look, after: Look) -> Verdict:
     """Return what the answers *before* and *after* the apply mean."""
+    lost = list(losses(before, after))
     silent = {question: answer for question, answer in after.answers.items() if answer is not Answer.YES}
-    reported = [question for question, answer in silent.items() if can_fail(question, answer, before)]
-    failed = [_in_words(question, after.answers[question], before) for question in reported]
-    cut_off = _without_way_out(before, after)
-    lost = [] if cut_off else list(lost_ways(before, after, reported))
-    noted = (_in_words(question, answer, before) for question, answer in silent.items() if question not in reported)
-    return Verdict((*failed, *cut_off, *lost), tuple(noted), lost=bool(lost))
+    reasons = [each for each, answer in silent.items() if _fails(each, answer, before, after, cut_off=bool(lost))]
+    first, rest = (
+        [_in_words(each, silent[each], before) for each in reasons if (each.kind is Kind.CARRIER) is cause]
+        for cause in (True, False)
+    )
+    left = [each for each in silent if each not in reasons and not (lost and each.kind is Kind.GATEWAY)]
+    return Verdict(
+        (*first, *dict.fromkeys(each.text for each in lost), *rest),
+        tuple(_in_words(each, silent[each], before) for each in left),
+        any(each.lease for each in lost),
+        next((each.unsaid for each in lost if each.unsaid), None),
+        bool(reasons) and not lost and all(each.kind is Kind.UNIQUE for each in reasons),
+    )
 
 
-def can_fail(question: Question, answer: Answer, before: Look) -> bool:
-    """Return whether a node file fails if *question* gets *answer* after its apply."""
-    if answer in (Answer.UNKNOWN, Answer.NOT_ASKED):
+def _fails(question: Question, answer: Answer, before: Look, after: Look, *, cut_off: bool) -> bool:
+    """Return whether the *answer* is a reason to roll the file back; *cut_off*: the node has lost its way out."""
+    if answer in (Answer.UNKNOWN, Answer.NOT_ASKED) or question.kind is Kind.GATEWAY:
         return False
     old = _before(question, before)
     match question.kind:
         case Kind.UNIQUE:
             return old is None
-        case Kind.GATEWAY if old is None:
-            return answer is not Answer.YES and before.way_out is not None
+        case Kind.LARGE:
+            return answer is Answer.SMALL and old is not Answer.SMALL
+        case Kind.CARRIER:
+            return cut_off and old is Answer.YES
+        case Kind.DNS:
+            others = (each for each, found in after.answers.items() if found is Answer.YES)
+            return old is Answer.YES and not any(each.kind is Kind.DNS for each in others)
         case _:
             return old in _RANK and _RANK[answer] < _RANK[old]
 
 
-def is_awaited(question: Question, answer: Answer, before: Look) -> bool:
-    """Return whether *question*, with *answer* after the apply, is asked again: it may save the file."""
-    lost = question.kind is Kind.GATEWAY and before.interrupted and answer is not Answer.YES
-    return lost or can_fail(question, answer, before)
-
-
 def is_hopeless(question: Question, before: Look) -> bool:
     """Return whether *question* need not be asked after the apply: it got no answer before, so it changes nothing."""
-    return question.kind in (Kind.DNS, Kind.TARGET) and _before(question, before) is Answer.NO
+    return question.kind in (Kind.DNS, Kind.LARGE, Kind.TARGET) and _before(question, before) is Answer.NO
 
 
 def _before(question: Question, before: Look) -> Answer | None:
@@ -105,24 +118,8 @@ def merged(earlier: Look, now: Look) -> Look:
     best = {question: answer for question, answer in earlier.answers.items() if answer is Answer.YES}
     subjects = {question.subject for question in best if question not in now.answers}  # it is on another link now
     rest = {question: answer for question, answer in now.answers.items() if question.subject not in subjects}
-    defaults, addressed = earlier.defaults | now.defaults, earlier.addressed | now.addressed
-    return replace(now, answers=rest | best, defaults=defaults, addressed=addressed)
-
-
-def _without_way_out(before: Look, after: Look) -> list[str]:
-    """Return what is wrong where nothing leads out of the node any more."""
-    asked = [question for question in after.answers if question.kind is Kind.GATEWAY]
-    if after.gateway is not None or (after.defaults and not asked):
-        return []
-    if before.way_out is None:
-        is_lost = before.interrupted and not before.proven
-        return ["no gateway answers, and one answered before an earlier apply of this file"] if is_lost else []
-    name = before.way_out.name
-    if not asked:
-        return [f"the node has no default route any more, and the gateway {name} answered before the apply"]
-    if any(can_fail(question, after.answers[question], before) for question in asked):
-        return []
-    return [f"no gateway answers any more, and {name} answered before the apply"]
+    hops, addressed = earlier.hops | now.hops, earlier.addressed | now.addressed
+    return replace(now, answers=rest | best, hops=hops, defaults=earlier.defaults | now.defaults, addressed=addressed)
 
 
 def _in_words(question: Question, answer: Answer, before: Look) -> str:
@@ -135,23 +132,29 @@ def _in_words(question: Question, answer: Answer, before: Look) -> str:
             return in_use(question)
         case Kind.GATEWAY:
             held = _BEFORE if old is Answer.YES else ""
-            if old is None and before.way_out:
-                held = f", and the gateway {before.way_out.name} answered before the apply"
             return f"the gateway {name} does not answer on {link}{held}"
+        case Kind.LARGE:
+            small = f"answers small packets, but none as large as the MTU of {link}"
+            unknown = f"answers no ping on {link}: whether its network carries the MTU is not known"
+            return f"the gateway {name} {small if answer is Answer.SMALL else unknown}"
         case Kind.DNS:
             held = _BEFORE if old is Answer.YES else _SILENT if answer is Answer.NOT_ASKED else ""
             return f"the DNS server {name} {answer.value}{held}"
-        case _ if answer is Answer.SMALL:
-            held = ", and it answered large ones before the apply" if old is Answer.YES else ""
-            return f"{name} of `probe_targets` answers small packets, but none as large as the MTU{held}"
         case _:
-            held = _BEFORE if old in (Answer.YES, Answer.SMALL) else _SILENT if answer is Answer.NOT_ASKED else ""
-            return f"{name} of `probe_targets` {answer.value}{held}"
+            return _target_in_words(name, answer, old)
 
 
-def in_use(question: Question) -> str:
-    """Return why the address of *question* cannot be this node's."""
-    return f"the address {question.name} of {question.link} is in use by another host"
+def _target_in_words(name: str, answer: Answer, old: Answer | None) -> str:
+    if answer is Answer.SMALL:
+        held = ", and it answered large ones before the apply" if old is Answer.YES else ""
+        return f"{name} of `probe_targets` answers small packets, but none as large as the MTU{held}"
+    held = _BEFORE if old in (Answer.YES, Answer.SMALL) else _SILENT if answer is Answer.NOT_ASKED else ""
+    return f"{name} of `probe_targets` {answer.value}{held}"
+
+
+def in_use(question: Question, mac: str = "") -> str:
+    """Return why the address of *question* cannot be this node's: the host with *mac* has it."""
+    return f"the address {question.name} of {question.link} is in use by another host" + (mac and f", {mac}")
 
 
 def summary(look: Look) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from nodenet.core.value import frozen
 
 
 class Enabled(StrEnum):
@@ -32,7 +33,18 @@ class RoleSetting(StrEnum):
     WORKER = "worker"
 
 
-@dataclass(frozen=True, slots=True)
+class ClusterDnsTrust(StrEnum):
+    """``[hosted] cluster_dns``: whose CoreDNS is asked for names of the cluster.
+
+    A service of systemd; or root in any control group, as in a static pod: then root of each container in the host's
+    network may answer these names.
+    """
+
+    SERVICE = "service"
+    ROOT = "root"
+
+
+@frozen
 class HostedSettings:
     """The table ``[hosted]``."""
 
@@ -41,12 +53,16 @@ class HostedSettings:
     role: RoleSetting = RoleSetting.AUTO
     drain_seconds: int = 120
     """How long connections may last that a load balancer has when it is stopped."""
-    advert_interval: float = 1.0
-    """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798)."""
+    advert_interval: float = 0.25
+    """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798). The former stack has 1."""
     api_port: int = 6443
     lb_port: int = 9445
-    ca_file: str = "/etc/kubernetes/ca.crt"
-    """The cluster's CA, by which the health of API servers is checked."""
+    ca_file: str = ""
+    """The CA by which API servers are verified; empty: that of the kubeconfig."""
+
+    cluster_dns: ClusterDnsTrust = ClusterDnsTrust.SERVICE
+    ingress_health: str = "http://127.0.0.1:1936/healthz/ready"
+    """Where the ingress controller of this node says that it serves; the default is that of OpenShift's router."""
 
     @property
     def contradiction(self) -> str | None:
@@ -56,7 +72,7 @@ class HostedSettings:
         return "hosted.lb_port is 53, the port of DNS" if self.lb_port == 53 else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KubernetesSettings:
     """The table ``[kubernetes]``."""
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from nodenet.core.value import frozen
 
 
 class NotAllowed(StrEnum):
@@ -16,7 +17,7 @@ class NotAllowed(StrEnum):
     IGNORE = "ignore"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IpamSettings:
     """The table ``[ipam]``."""
 
@@ -24,8 +25,6 @@ class IpamSettings:
     """Credentials of the API for claims; empty: those of ``[kubernetes]``."""
     cni_bin_dirs: tuple[str, ...] = ("/opt/cni/bin", "/var/lib/cni/bin")
     """Directories that get a copy of the CNI plugin, where they exist."""
-    lease_namespace: str = "kube-system"
+    lease_namespace: str = "nodenet-ipam"
     """The namespace of the Leases that make an address unique in the cluster; the same on every node."""
     claim_not_allowed: NotAllowed = NotAllowed.ERROR
-    unplug_reaper: bool = False
-    """Whether this node may delete claims whose network left its virtual machine; one node does it at a time."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from functools import partial
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import TypeVar
 
-from nodenet.core.settings.hosted import Enabled, HostedMode, RoleSetting
+from nodenet.core.settings.hosted import ClusterDnsTrust, Enabled, HostedMode, RoleSetting
 from nodenet.core.settings.ipam import NotAllowed
 from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, ResolverMode
 from nodenet.core.settings.toml_text import shown
@@ -27,6 +28,7 @@ UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TARGET = re.compile(r"(tcp|https)://(?:\[([^\]]+)\]|([^:\[\]/]+))(?::(\d{1,5}))?(/[!-\"$-~]*)?")
 _HTTPS_PORT = 443
+_LOCAL_URL = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})/[A-Za-z0-9._~/-]*")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 _T = TypeVar("_T")
 
@@ -150,10 +152,18 @@ def _path(value: object) -> str:
     return "/" + "/".join(filter(None, path.split("/")))
 
 
+def _ingress_health(value: object) -> str:
+    url = _text(value)
+    found = _LOCAL_URL.fullmatch(url)
+    if not found or not 1 <= int(found[1]) <= 65535:
+        raise Refused("expected 'http://127.0.0.1:PORT/PATH'")
+    return url
+
+
 def _ca_file(value: object) -> str:
     """Return a path that needs no quoting in haproxy's configuration."""
-    path = _path(value)
-    if not _PLAIN_PATH.fullmatch(path):
+    path = _path(value) if value else _text(value)
+    if path and not _PLAIN_PATH.fullmatch(path):
         raise Refused("expected a path of letters, digits and '._+@/-'")
     return path
 
@@ -170,7 +180,15 @@ def _namespace(value: object) -> str:
     """Return the name of a namespace (RFC 1123, label)."""
     name = _text(value)
     if not _LABEL.fullmatch(name):
-        raise Refused("expected the name of a namespace, such as 'kube-system'")
+        raise Refused("expected the name of a namespace, such as 'nodenet-ipam'")
+    return name
+
+
+def _lease_namespace(value: object) -> str:
+    """Return a namespace that may have no Leases of other programs: every node may change those in it."""
+    name = _namespace(value)
+    if name.startswith("kube-"):
+        raise Refused("expected a namespace without other Leases, such as 'nodenet-ipam': nodes may change all in it")
     return name
 
 
@@ -187,6 +205,15 @@ def _probe_target(value: object) -> ProbeTarget:
         )
     path = "" if by_tcp else parts[5] or "/"
     return ProbeTarget(_address(parts[2] or parts[3]), int(parts[4] or _HTTPS_PORT), path)
+
+
+def _subnet(value: object) -> IPv4Network | IPv6Network:
+    """Return a subnet, written with its prefix length and no bits of a host."""
+    text = _text(value)
+    if "/" in text:
+        with contextlib.suppress(ValueError):
+            return ip_network(text)
+    raise Refused(f"{shown(value)} is no subnet: expected one such as fd70::/112")
 
 
 def _route_table(value: object) -> str:
@@ -238,15 +265,19 @@ KEYS: dict[str, Callable[[object], object]] = {
     "resolver": lambda value: ResolverMode(_one_of(tuple(ResolverMode), value)),
     "node_file_dir": _path,
     "on_failure": lambda value: OnFailure(_one_of(tuple(OnFailure), value)),
+    "node_ip_wait": partial(_whole, 0, 86400, "a whole number of seconds"),
     "apply_timeout": partial(_whole, 10, 3600, "a whole number of seconds"),
     "probe_targets": lambda value: _list(value, _probe_target, 'a list such as ["192.0.2.1"]'),
     "probe_timeout": partial(_whole, 0, 30, "a whole number of seconds"),
     "good_after": partial(_whole, 1, 86400, "a whole number of seconds"),
     "quarantine_after": partial(_whole, 0, 100, "a number of boots"),
     "deny_links": lambda value: _list(value, _link_glob, 'a list of globs, such as ["docker*"]'),
+    "ovn_masquerade_subnets": lambda value: _list(value, _subnet, 'a list of subnets, such as ["fd70::/112"]'),
     "route_tables": lambda value: _list(value, _route_table, 'a list of tables, such as ["main", 100]'),
     "hint": _text,
     "hint_required": _flag,
+    "prune": _flag,
+    "dhcpv6_hostname": _flag,
     "metrics_dir": lambda value: _path(value) if value else _text(value),
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),
     "hosted.enabled": lambda value: Enabled(_one_of(tuple(Enabled), value)),
@@ -257,12 +288,13 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.api_port": partial(_whole, 1, 65535, "a port"),
     "hosted.lb_port": partial(_whole, 1, 65535, "a port"),
     "hosted.ca_file": _ca_file,
+    "hosted.ingress_health": _ingress_health,
+    "hosted.cluster_dns": lambda value: ClusterDnsTrust(_one_of(tuple(ClusterDnsTrust), value)),
     "kubernetes.kubeconfig": lambda value: _path(value) if value else _text(value),
     "kubernetes.node_name": _node_name,
     "ipam.kubeconfig": lambda value: _path(value) if value else _text(value),
     "ipam.cni_bin_dirs": lambda value: _list(value, _path, 'a list of directories, such as ["/opt/cni/bin"]'),
-    "ipam.lease_namespace": _namespace,
-    "ipam.unplug_reaper": _flag,
+    "ipam.lease_namespace": _lease_namespace,
     "ipam.claim_not_allowed": lambda value: NotAllowed(_one_of(tuple(NotAllowed), value)),
     **{f"stages.{stage}": partial(_provider, stage) for stage in STAGES},
 }

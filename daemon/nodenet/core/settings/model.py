@@ -7,15 +7,16 @@ is silently ignored would be noticed only when its effect is needed. Syntax: TOM
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import field, fields
 from enum import StrEnum
-from ipaddress import IPv4Address, IPv6Address
+from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from types import MappingProxyType
 from typing import Any, Literal
 
 from nodenet.core.settings.hosted import HostedSettings, KubernetesSettings
 from nodenet.core.settings.ipam import IpamSettings
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 DEFAULT = "default"
 """The origin of a value that no file sets."""
@@ -28,6 +29,7 @@ TABLES = {"hosted": HostedSettings, "kubernetes": KubernetesSettings, "ipam": Ip
 class OnFailure(StrEnum):
     """How the boot continues when the configured network cannot be applied."""
 
+    AUTO = "auto"
     DEGRADE = "degrade"
     WAIT = "wait"
 
@@ -46,7 +48,7 @@ class ResolverMode(StrEnum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeTarget:
     """An address that must answer after an apply: by ping, by TCP where a *port* is given, by HTTPS with a *path*.
 
@@ -66,7 +68,7 @@ class ProbeTarget:
         return f"{'https' if self.path else 'tcp'}://{host}:{self.port}{self.path}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A text that is parsed later, and the file in which it must be corrected."""
 
@@ -82,7 +84,7 @@ Addresses = tuple[IPv4Address | IPv6Address, ...]
 Families = Literal["auto"] | tuple[Literal["ipv4", "ipv6"], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """All settings; the defaults are those of a node without a settings file."""
 
@@ -96,8 +98,12 @@ class Settings:
     user_managed_lb: bool = False
     cluster_domain: str = ""
     resolver: ResolverMode = ResolverMode.AUTO
+    dhcpv6_hostname: bool = False
+    """Whether a host name from a DHCPv6 server counts: any host of the LAN can answer."""
     node_file_dir: str = "/etc/nmstate/openshift"
-    on_failure: OnFailure = OnFailure.DEGRADE
+    on_failure: OnFailure = OnFailure.AUTO
+    node_ip_wait: int = 0
+    """Seconds for which a boot waits for the last node IP while its NIC exists; 0: without a limit."""
     apply_timeout: int = 240
     """Seconds one apply may take before its process is killed and the network is rolled back."""
     probe_targets: tuple[ProbeTarget, ...] = ()
@@ -107,8 +113,12 @@ class Settings:
     """Seconds of READY after which a node file is the last known good one, and a boot with it is no lost one."""
     quarantine_after: int = 2
     """Lost boots in a row with a new node file after which the last known good one is used; 0: never."""
+    prune: bool = False
+    """Whether each apply removes what earlier node files made and the present one does not name."""
     deny_links: tuple[str, ...] = ()
     """Globs of link names, beside the built-in ones."""
+    ovn_masquerade_subnets: tuple[IPv4Network | IPv6Network, ...] = ()
+    """OVN-Kubernetes' own subnets of this cluster, beside ``fd69::/112``: their addresses are never node IPs."""
     route_tables: tuple[str, ...] = ("main",)
     """Tables whose default routes make a link eligible for the node IP, by name or number."""
     hint: Written = Written()
@@ -123,7 +133,7 @@ class Settings:
     """Stage → provider: ``builtin``, ``unit:NAME`` or ``skip``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingsResult:
     """The settings and, for every dotted key, the file that set it (or ``default``)."""
 

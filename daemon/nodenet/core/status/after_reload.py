@@ -7,11 +7,11 @@ or without something that it had before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.status.last_known import problems
 from nodenet.core.status.text import problem_lines
+from nodenet.core.value import frozen
 
 INPUT = ("hostname", "nmstate")
 """Stages whose problems are about what a reload reads: host name, node file. Wrong settings are refused before."""
@@ -19,7 +19,7 @@ DEGRADED = 2
 """As the exit code of ``nodenetctl status``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aftermath:
     """The lines to print, and the exit code."""
 
@@ -50,6 +50,9 @@ def aftermath(before: Mapping[str, Any] | None, after: Mapping[str, Any] | None)
         lines.append(f"There is no node file any more. The configuration of {digest} is still active: {UNDO}")
         if before is not None and before["node_file"]:
             code = DEGRADED
+    if left := after.get("left_over"):
+        lines += [f"Left over from {each}" for each in left]
+        lines.append("`nodenetctl reload --prune` removes that")
     return Aftermath(tuple(lines), code)
 
 

@@ -7,16 +7,17 @@ contract is in ``units/dbus/``; a test compares these tables with it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 NAME = "org.nodenet1"
 PATH = "/org/nodenet1"
 STAGES_PATH = f"{PATH}/stage"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interface:
     """One interface; types are D-Bus signatures, a method's: what goes in, what comes out."""
 
@@ -25,7 +26,7 @@ class Interface:
     methods: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     signals: Mapping[str, str] = field(default_factory=dict)
     mutators: frozenset[str] = frozenset()
-    """Methods that change something: for root only."""
+    """Methods for root only: they change something, or read what only root may read."""
 
 
 MANAGER = Interface(
@@ -52,12 +53,15 @@ MANAGER = Interface(
     methods={
         "GetStatus": ("", "s"),
         "Explain": ("s", "s"),
+        "History": ("", "s"),
         "Reload": ("", ""),
+        "Prune": ("", ""),
         "Reselect": ("", ""),
         "RemoveBridge": ("", ""),
         "Try": ("ssus", ""),
         "ConfirmTrial": ("s", ""),
         "RollBackTrial": ("s", ""),
+        "RollBackTo": ("uusb", ""),
         "RunStage": ("s", ""),
         "Inhibit": ("sss", "h"),
     },
@@ -69,7 +73,10 @@ MANAGER = Interface(
         "RolledBack": "ss",
     },
     mutators=frozenset(
-        {"Reload", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RunStage", "Inhibit"}
+        {
+            *("Reload", "Prune", "Reselect", "RemoveBridge", "Try", "ConfirmTrial", "RollBackTrial", "RollBackTo"),
+            *("RunStage", "Inhibit", "History"),
+        }
     ),
 )
 STAGE = Interface(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
@@ -11,14 +11,17 @@ from nodenet.core.boot.inhibit import Inhibitors
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.last_known import error
 from nodenet.core.trial.trial import Trial, described
+from nodenet.core.value import frozen
 
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """Why a reload was refused: for the node file, or (no stage) for the settings."""
 
@@ -26,7 +29,7 @@ class Refusal:
     stage: StageName | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BootStatus:
     """Everything the daemon reports: the boot, the facts, whether READY=1 was sent, and what was lost since."""
 
@@ -36,38 +39,56 @@ class BootStatus:
     ready: bool = False
     confirmed: float | None = None
     """When the publication was confirmed last, for READY=1 (seconds of CLOCK_BOOTTIME)."""
-    drift: Problem | None = None
+    losses: tuple[Problem, ...] = ()
+    """What the node has lost since READY: NetworkManager, node IPs, or programs that run with them."""
     inhibitors: Inhibitors = ()
     refused: Refusal | None = None
     """Why the settings or the node file on the disk were refused; the next boot will read them."""
     uplink: Problem | None = None
     """Why the node IPs cannot be reached: the carrier of the uplink or a gateway is lost."""
+    records: Problem | None = None
+    """Why the disk does not take the records of nodenet."""
+    uplink_notes: tuple[str, ...] = ()
+    """What an administrator should know of an uplink that works."""
     trial: Trial | None = None
     """The node file that is on trial, or was last."""
 
     @property
+    def drift(self) -> Problem | None:
+        """The problem of published node IPs that are gone."""
+        return next((loss for loss in self.losses if loss.message is Message.NODE_IP_DRIFT), None)
+
+    @property
     def health(self) -> Health:
         """The node's network in one word."""
-        beside = self.drift or self.refused or self.uplink
+        beside = self.losses or self.refused or self.uplink or self.records
         return Health.DEGRADED if beside and self.boot.health is Health.OK else self.boot.health
 
     @property
     def problems(self) -> tuple[tuple[StageName | None, Problem], ...]:
-        """Every present problem with its stage: lost node IPs or uplink, a refused reload, then those of the stages."""
-        found: list[tuple[StageName | None, Problem]] = []
-        if self.drift:
-            found.append((StageName.NODEIP, self.drift))
-        if self.uplink:
-            found.append((None, self.uplink))
+        """Every present problem with its stage; a cause comes before what follows from it."""
+        causes = [loss for loss in self.losses if loss.message in _CAUSES]
+        uplink = [self.uplink] if self.uplink else []
+        causes += [lost for lost in uplink if lost.message in _CAUSES]
+        found: list[tuple[StageName | None, Problem]] = [(None, cause) for cause in causes]
         if self.refused:
             found.append((self.refused.stage, self.refused.problem))
-        found += [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
-        return tuple(dict.fromkeys(found)) if len(found) > 1 else tuple(found)
+        of_stages = [(stage.name, stage.problem) for stage in self.boot.stages if stage.problem]
+        found += [each for each in of_stages if each[0] in _MAKE_NETWORK]
+        lost = [(StageName.NODEIP, loss) for loss in self.losses if loss.message not in _CAUSES]
+        disk = [self.records] if self.records else []
+        found += [*lost[:1], *((None, each) for each in (*uplink, *disk)), *of_stages, *lost]
+        return tuple(dict.fromkeys(found)) if found else ()
 
     @property
     def problem(self) -> tuple[StageName | None, Problem] | None:
         """The first of the problems."""
         return next(iter(self.problems), None)
+
+
+_CAUSES = (Message.MANAGER_AWAY, Message.UPLINK_LOST, Message.NODE_IP_CLAIMED)
+"""What takes node IPs, gateways and DNS servers away: named first. Then comes what makes the network."""
+_MAKE_NETWORK = (StageName.HOSTNAME, StageName.NMSTATE)
 
 
 def document(status: BootStatus) -> dict[str, Any]:
@@ -83,13 +104,16 @@ def document(status: BootStatus) -> dict[str, Any]:
         "ready": status.ready,
         "stage": current.value if current else None,
         "hostname": facts.hostname,
+        "hostname_source": facts.hostname_source,
         "node_file": facts.node_file,
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
+        "node_ip_places": _places(facts),
         "node_ips_missing": status.drift is not None,
         "link": selection.link if selection else None,
-        "notes": list(selection.notes) if selection else [],
+        "notes": [*(selection.notes if selection else ()), *status.uplink_notes],
+        "left_over": list(facts.left_over),
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "trial": described(status.trial),
@@ -171,3 +195,13 @@ def _held(stage: StageState, inhibitors: Inhibitors) -> list[dict[str, str]]:
 def next_try(stage: StageState) -> float | None:
     """Return when a stage that waits or failed is tried again at the latest; seconds of CLOCK_BOOTTIME."""
     return stage.due if stage.status in (Status.WAITING, Status.FAILED) else None
+
+
+def _places(facts: Facts) -> list[dict[str, str]]:
+    """Return for each node IP the link that has it, and who gave it where that is known."""
+    selection = facts.selection or Selection()
+    sources = {item.address: item.source for item in selection.selected}
+    return [
+        {"address": str(address), "link": link or "", "source": sources.get(address, "")}
+        for address, link in zip(selection.node_ips, facts.node_ip_links, strict=True)
+    ]

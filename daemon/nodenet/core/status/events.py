@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from nodenet.core.status.places import places
+from nodenet.core.value import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class Event:
     """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME, None when it is not known.
 
@@ -33,7 +36,7 @@ def of_signal(member: str, body: Sequence[Any], now: float) -> Iterator[Event]:
         case "StageChanged", [str(name), str(status), str(detail), int(time), *_]:
             yield Event(time / 1e6, "stage", name, status, detail)
         case "NodeIPChanged", [list(addresses), str(link), *_]:
-            yield _node_ips(now, addresses, link)
+            yield _node_ips(now, ", ".join([f"{addresses[0]} on {link}", *addresses[1:]]) if addresses else "")
         case "NodeIPDrift", [str(cause), *_]:
             yield Event(now, "drift", "nodeip", "lost", cause)
         case "NetworkApplied", [str(name), str(digest), *_]:
@@ -61,15 +64,15 @@ def of_document(document: Mapping[str, Any], now: float, *, first: bool = False)
         time = next((float(time) for time in times if time is not None), seen)
         yield Event(time, "stage", stage["name"], stage["status"], stage["detail"], now)
     if document["node_ips"]:
-        yield _node_ips(seen, document["node_ips"], document["link"] or "")
+        yield _node_ips(seen, places(document))
     error = document["last_error"] or {}
     yield _problem(seen, *(error.get(key) or "" for key in ("stage", "cause", "remedy")))
     yield _health(seen, document["health"])
     yield _ready(seen, ready=document["ready"])
 
 
-def _node_ips(now: float | None, addresses: Sequence[str], link: str) -> Event:
-    return Event(now, "node-ip", "nodeip", "published", f"{', '.join(addresses)} on {link}")
+def _node_ips(now: float | None, where: str) -> Event:
+    return Event(now, "node-ip", "nodeip", "published", where)
 
 
 def _health(now: float | None, health: str) -> Event:

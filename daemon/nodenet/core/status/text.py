@@ -6,12 +6,22 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet.core.status.last_known import has_vanished, problems
+from nodenet.core.status.places import places
 from nodenet.core.trial.trial import RUNNING
 
 Document = Mapping[str, Any]
 """The status document (``core.status.document``)."""
 SHORTEST_WAIT = 0.005
 """Seconds; a shorter wait is not printed."""
+WHILE_WAITING = {
+    "hostname": "`nodenetctl explain hostname` shows every source of a name",
+    "nmstate": "`nmcli device` and `journalctl -b -u NetworkManager` show how far the links are",
+    "resolv-prepender": "`journalctl -b -u nodenetd` shows what was tried; look at /etc/resolv.conf",
+    "nodeip": "`nodenetctl explain node-ip` shows every address; check cable, switch port, DHCP server and router",
+    "configure-ovs": "`nodenetctl explain br-ex` shows the uplink; `systemctl status ovsdb-server ovs-vswitchd`",
+    "hosted-services": "`nodenetctl hosted` shows DNS, VIPs and load balancer of this node",
+}
+"""What an administrator can look at while a stage waits; nothing has to be done if what it waits for comes."""
 OPEN = ("pending", "running", "waiting")
 """Statuses of a stage that has not ended."""
 
@@ -26,12 +36,13 @@ def lines(document: Document, now: float, *, kubelet_runs: bool = False) -> Iter
     yield from (f"  note        {note}" for note in document.get("notes", ()))
     yield f"  bridge      {_bridge(document)}"
     yield f"  node file   {_node_file(document)}"
+    yield from (f"  left over   from {each}" for each in document.get("left_over") or ())
     yield from _trial(document, now)
     yield from _problems(document)
     yield from _under_way(document, now)
     yield ""
     for stage in document["stages"]:
-        yield _stage(stage, now)
+        yield _stage(stage, now, old=_is_old(stage, document))
         yield from (f"{'':<40}inhibited by {hold['who']}: {hold['why']}" for hold in stage.get("held", ()))
 
 
@@ -47,7 +58,7 @@ def _health(document: Document) -> str:
     if not has_vanished(document):
         return str(document["health"])
     age = document["running"]["age"]
-    return "nodenetd is not running" if age is None else f"nodenetd is not running; as of {_span(age)} ago"
+    return "nodenetd is not running" if age is None else f"nodenetd is not running; this status is {_span(age)} old"
 
 
 def _span(seconds: float) -> str:
@@ -66,10 +77,9 @@ def _kubelet(document: Document, *, kubelet_runs: bool) -> str:
 
 
 def _node_ips(document: Document) -> str:
-    addresses = ", ".join(document["node_ips"]) or "none yet"
-    where = f" on {document['link']}" if document["link"] else ""
+    where = places(document) or "none yet"
     missing = " (published, but missing on this node: see the problem)" if document.get("node_ips_missing") else ""
-    return f"{addresses}{where}{missing}"
+    return f"{where}{missing}"
 
 
 def _bridge(document: Document) -> str:
@@ -78,7 +88,8 @@ def _bridge(document: Document) -> str:
 
 
 def _node_file(document: Document) -> str:
-    host = f"; host name {document['hostname']}" if document["hostname"] else ""
+    source = f" ({document['hostname_source']})" if document.get("hostname_source") else ""
+    host = f"; host name {document['hostname']}{source}" if document["hostname"] else ""
     return f"{_applied(document)}{host}"
 
 
@@ -92,7 +103,8 @@ def _applied(document: Document) -> str:
             return f"cannot be used, see the problem; {active}"
         if is_open:
             return "not known yet"
-        return f"none; the file was removed, its configuration {applied[:12]} is still active" if applied else "none"
+        of = f" for {document['hostname']}" if document["hostname"] else ""
+        return f"none{of}; the configuration {applied[:12]} of an earlier file is still active" if applied else "none"
     which = f"{name} ({digest[:12]})" if digest else name
     if digest and digest == applied:
         return f"{which}, applied"
@@ -124,6 +136,7 @@ def _under_way(document: Document, now: float) -> Iterator[str]:
     for stage in document["stages"]:
         if stage["status"] == "waiting":
             yield f"  waiting     {stage['name']}: {stage['detail']}"
+            yield f"  to do       {WHILE_WAITING[stage['name']]}"
             return
         if stage["status"] == "running":
             since = "" if stage["started"] is None else f", for {now - stage['started']:.1f} s"
@@ -131,10 +144,18 @@ def _under_way(document: Document, now: float) -> Iterator[str]:
             return
 
 
-def _stage(stage: Mapping[str, Any], now: float) -> str:
+def _is_old(stage: Mapping[str, Any], document: Document) -> bool:
+    """Return whether the result of *stage* is about another node file than the present one, which was refused."""
+    digest = document["digest"]
+    over = stage["name"] == "nmstate" and stage["status"] in ("done", "skipped")
+    return bool(over and digest and digest != document["applied_digest"])
+
+
+def _stage(stage: Mapping[str, Any], now: float, *, old: bool) -> str:
+    detail = f"before the present file: {stage['detail']}" if old else stage["detail"]
     began, ended = stage["started"], stage["ended"]
     took = " " * 8 if began is None else f"{(now if ended is None else ended) - began:6.2f} s"
-    return f"  {stage['name']:<17} {stage['status']:<8} {took}  {stage['detail']}{_beside(stage, now)}".rstrip()
+    return f"  {stage['name']:<17} {stage['status']:<8} {took}  {detail}{_beside(stage, now)}".rstrip()
 
 
 def _beside(stage: Mapping[str, Any], now: float) -> str:

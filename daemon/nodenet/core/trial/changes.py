@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.nmstate.state import DEFAULT, OVS_BRIDGE, State, link
+from nodenet.core.value import frozen
 
 Document = Mapping[str, Any]
 IDENTITY = ("name", "type")
 GONE = ("absent", "down")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One value: *place* names the link or the section, *key* the value, with dots between the keys."""
 
@@ -27,7 +27,7 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """What the node works with: its node IPs, their link, and the name of its bridge."""
 
@@ -117,16 +117,25 @@ def _node_ips(difference: Document, state: State, node: Node) -> Iterator[str]:
         yield f"{node.link}, the link of the node IP, is {item['state']} then"
         return
     before = link(state, str(node.link)) or {}
+    others = [one for one in difference.get("interfaces") or () if one is not item and one.get("state") not in GONE]
     for address in node.node_ips:
         family = "ipv6" if ":" in address else "ipv4"
         if (section := item.get(family)) is None:
             continue
         after = {**(before.get(family) or {}), **section}
-        if after.get("enabled") is False or not _keeps(after, address):
+        if after.get("enabled") is not False and _keeps(after, address):
+            continue
+        if to := next((str(one.get("name")) for one in others if _has(one, family, address)), None):
+            yield f"the node IP {address} moves from {node.link} to {to}"
+        else:
             yield (
                 f"the node IP {address} leaves {node.link}; kubelet uses it until `nodenetctl reselect` and a restart "
                 "of kubelet"
             )
+
+
+def _has(item: Document, family: str, address: str) -> bool:
+    return any(one.get("ip") == address for one in (item.get(family) or {}).get("address") or ())
 
 
 def _keeps(section: Document, address: str) -> bool:

@@ -6,12 +6,13 @@ A trial applies a node file, keeps NetworkManager's checkpoint open and rolls ba
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from nodenet.core.errors import Busy, NodenetError, UsageInvalid
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 
 SHORTEST_SECONDS = 5
 LONGEST_SECONDS = 3600
@@ -59,17 +60,23 @@ class TrialEnded(NodenetError):
     message = Message.TRIAL_ROLLED_BACK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialOrder:
-    """A trial that *who* asks for: the file called *name* with the SHA-256 *digest*, for so many *seconds*."""
+    """A trial that *who* asks for: the file called *name* with the SHA-256 *digest*, for so many *seconds*.
+
+    *entry*: the number of the entry of the history that is gone back to, 0 for a file that nodenetctl has left. Such a
+    one is kept at once, without a confirmation, where *seconds* is 0. *force*: also without NICs that are gone.
+    """
 
     name: str
     digest: str
     seconds: float
     who: str
+    entry: int = 0
+    force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """The present trial, or the last one of this run of nodenetd.
 
@@ -106,6 +113,13 @@ def order(name: str, digest: str, seconds: str, who: str) -> TrialOrder:
     if len(digest) != DIGITS or not set(digest) <= set("0123456789abcdef"):
         raise UsageInvalid("the second argument of Try is not a SHA-256 in hexadecimal digits")
     return TrialOrder(checked_name(name), digest, checked(float(seconds)), who if who.isprintable() else "?")
+
+
+def to_entry(order: TrialOrder, seconds: str) -> TrialOrder:
+    """Return the *order* to go back to an entry of the history, for *seconds* of a D-Bus call. Raises UsageInvalid."""
+    held = float(seconds)
+    who = order.who if order.who.isprintable() else "?"
+    return replace(order, seconds=checked(held) if held else 0.0, who=who)
 
 
 def checked_name(name: str) -> str:
@@ -165,6 +179,7 @@ def not_applied(name: str) -> str:
 
 
 ONCE_APPLIED = "the file is still being applied: it is rolled back once that is over, and its probes are"
+CONFIRMED_LATER = "the file is still being applied: it is confirmed once that is over, and its probes are"
 APPLY_IT = "Run `nodenetctl reload --wait` to apply it"
 
 

@@ -6,18 +6,19 @@ back for some time first.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.common_wake import until_common
-from nodenet.core.ip import Family
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.uplink_health.watched import Gateway, Place
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """Seconds for which something must be lost, or back, before it is reported."""
 
@@ -33,13 +34,15 @@ KNOWN = Patience(lost=0.0, back=0.0)
 """The way out was lost for long enough already."""
 NAME_SERVER = Patience(lost=5.0, back=0.0)
 """NetworkManager empties resolv.conf for a moment where it activates a profile again."""
+CLAIM = Patience(lost=1.0, back=0.0)
+"""One stray packet is no host: the answer to a second question counts."""
 AGAIN_SECONDS = 2.0
 """Before what did not answer is asked again: a gateway, DNS servers, or the kernel."""
 SILENT_SECONDS = 10.0
 """The same once its silence is reported."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """What is reported about one thing: whether it is *lost*, and *since* when; times in seconds of CLOCK_BOOTTIME.
 
@@ -96,6 +99,16 @@ def carrier_problem(place: Place, names: Sequence[str], links: Sequence[Link | N
     else:
         what, remedy = f"{names[0]}{role} has no carrier", _CABLE
     return Problem(Message.UPLINK_LOST, f"{what}, since {since}", remedy)
+
+
+def claim_problem(claims: Mapping[IPAddress, Collection[str]], link: str, since: str) -> Problem:
+    """Return the problem of other hosts that have claimed node IPs on *link* *since* a time, in words."""
+    said = "; ".join(f"{' and '.join(sorted(macs))} has the node IP {address}" for address, macs in claims.items())
+    return Problem(
+        Message.NODE_IP_CLAIMED,
+        f"Another host on {link} says since {since}: {said}",
+        "Find the host (the switch knows the port of this MAC) and give it another address, or switch it off",
+    )
 
 
 _CABLE = "Check the cable, the switch port and the other end of the link"

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Sequence
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Route, Snapshot
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
+from nodenet.core.value import frozen
+
+PATCH = frozenset({"patch"})
+OVN_BRIDGE = "br-int"
+"""The integration bridge of OVN: its ports are pods."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where the node IPs are: the *link* that has them, and the *uplink* below it where that is known."""
 
@@ -21,7 +25,7 @@ class Place:
     node_ips: tuple[IPAddress, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gateway:
     """A gateway, the link that it is asked on, and whether an address there has it in its subnet."""
 
@@ -43,13 +47,20 @@ def uplinks(place: Place, bridges: Iterable[OvsBridge]) -> tuple[str, ...]:
     """Return the links whose carrier counts, at least one.
 
     An Open vSwitch bridge always has a carrier: its uplink is watched, or where that is not known (the node file
-    made the bridge) the links of the host that are its ports.
+    made the bridge) the links of the host that are its ports, or ports of a bridge that a patch port leads to.
     """
     if place.uplink:
         return (place.uplink,)
-    ports = (port for bridge in bridges if bridge.name == place.link for port in bridge.ports)
-    links = [interface.name for port in ports for interface in port.interfaces if interface.kind in PHYSICAL]
+    known = tuple(bridges)
+    links = [name for bridge in known if bridge.name == place.link for name in _ports(bridge, PHYSICAL)]
+    if not links:
+        behind = [each for each in known if each.name not in (place.link, OVN_BRIDGE) and _ports(each, PATCH)]
+        links = [name for bridge in behind for name in _ports(bridge, PHYSICAL)]
     return tuple(sorted(links)) or (place.link,)
+
+
+def _ports(bridge: OvsBridge, kinds: Collection[str]) -> list[str]:
+    return [one.name for port in bridge.ports for one in port.interfaces if one.kind in kinds]
 
 
 def gateways(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_TABLE) -> tuple[Gateway, ...]:

@@ -178,9 +178,16 @@ class Bus:
             return False
         return reply in (PRIMARY_OWNER, ALREADY_OWNER)
 
+    def has_owner(self, name: str) -> bool | None:
+        """Return whether a program has *name*, of which signals are subscribed; None while that is not known."""
+        return self._subscriptions.has_owner(name)
+
     async def _learn_owner(self, name: str) -> None:
-        with contextlib.suppress(Unavailable, Refused):  # no owner yet, or the next connection asks
-            (owner,) = await self._ask_bus("GetNameOwner", "s", [name])
+        with contextlib.suppress(Unavailable):  # the next connection asks
+            try:
+                (owner,) = await self._ask_bus("GetNameOwner", "s", [name])
+            except Refused:
+                owner = ""
             self._subscriptions.owner_is(name, owner)
 
     async def _ask_bus(self, member: str, signature: str = "", body: Sequence[Any] = ()) -> list[Any]:

@@ -205,7 +205,7 @@ class BusObjects(abc.ABC):
         return arguments
 
     def _is_order(self, call: Frame) -> bool:
-        """Return whether *call* is of a method that changes something."""
+        """Return whether *call* is of a method for root only."""
         interface, _ = self._objects.get(call.path, (None, None))
         return interface is not None and interface.name == call.interface and call.member in interface.mutators
 

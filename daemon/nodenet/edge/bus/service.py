@@ -6,10 +6,10 @@ calls are received and answered is in ``edge.bus.objects``.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet import __version__
@@ -19,15 +19,18 @@ from nodenet.core.status import bus_values
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.trial.trial import TrialOrder, order
+from nodenet.core.value import frozen
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.bus.objects import BusObjects
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Orders:
     """What callers may ask for; each may raise NodenetError."""
 
     reload: Callable[[], Awaitable[None]]
+    prune: Callable[[], Awaitable[None]]
+    """Reloads, and removes what earlier node files have left over."""
     reselect: Callable[[], Awaitable[None]]
     remove_bridge: Callable[[], Awaitable[None]]
     run_stage: Callable[[StageName], None]
@@ -40,6 +43,10 @@ class Orders:
     """Takes the SHA-256 of the file that is confirmed, "" for whichever is on trial."""
     roll_back: Callable[[str], Awaitable[None]]
     """The same, of the file whose trial is to end."""
+    history: Callable[[], str]
+    """Returns the entries of the history as JSON, without their files and networks."""
+    to_entry: Callable[[int, str, str, bool], TrialOrder]
+    """Returns the order to go back to an entry: its number, for so many seconds, who asks, and whether by force."""
 
 
 class Service(BusObjects):
@@ -87,25 +94,32 @@ class Service(BusObjects):
                 return json.dumps(document(self._status()))
         return None
 
-    async def obey(self, member: str, arguments: list[str]) -> int | None:
-        """Do what an order asks for; return the descriptor of an inhibitor. Raises NodenetError."""
+    async def obey(self, member: str, arguments: list[str]) -> int | str | None:
+        """Do what an order asks for; return the descriptor of an inhibitor, or the history. Raises NodenetError."""
+        orders = self._orders
+        bare = {
+            "Reload": orders.reload,
+            "Prune": orders.prune,
+            "Reselect": orders.reselect,
+            "RemoveBridge": orders.remove_bridge,
+        }
         match member, arguments:
-            case "Reload", []:
-                await self._orders.reload()
-            case "Reselect", []:
-                await self._orders.reselect()
-            case "RemoveBridge", []:
-                await self._orders.remove_bridge()
+            case name, [] if name in bare:
+                await bare[name]()
             case "Try", [name, digest, seconds, who]:
                 await self._orders.try_file(order(name, digest, seconds, who))
             case "ConfirmTrial", [digest]:
                 await self._orders.confirm(digest)
             case "RollBackTrial", [digest]:
                 await self._orders.roll_back(digest)
+            case "RollBackTo", [number, seconds, who, force]:
+                await self._orders.try_file(self._orders.to_entry(int(number), seconds, who, force == str(True)))
             case "RunStage" | "Run", [name]:
                 self._orders.run_stage(_stage(name))
             case "Inhibit", [stage, who, why]:
                 return self._orders.inhibit(_stage(stage), who, why)
+            case "History", []:
+                return await asyncio.to_thread(orders.history)  # up to 20 MB are read
         return None
 
 

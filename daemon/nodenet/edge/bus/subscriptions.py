@@ -8,9 +8,9 @@ bus reports which connection owns that name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from nodenet.core.value import frozen
 from nodenet.edge.bus.frames import Frame
 
 BUS_NAME = "org.freedesktop.DBus"
@@ -18,7 +18,7 @@ BUS_PATH = "/org/freedesktop/DBus"
 Handler = Callable[[Sequence[Any]], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signal:
     """Which signals are wanted (D-Bus specification, "Match Rules")."""
 
@@ -73,6 +73,10 @@ class Subscriptions:
     def owner_is(self, name: str, owner: str) -> None:
         """Store the bus's answer that *owner* owns *name*, unless a change was reported since: that is newer."""
         self._owners.setdefault(name, owner)
+
+    def has_owner(self, name: str) -> bool | None:
+        """Return whether a connection owns *name*, None while the bus has not said it."""
+        return None if name not in self._owners else bool(self._owners[name])
 
     def owner_changed(self, frame: Frame) -> None:
         """Take the bus's report of another owner, if *frame* is one."""

@@ -43,6 +43,7 @@ DIRECTORIES = tuple(
         "/run/NetworkManager/conf.d",
         "/run/nodeip-configuration",
         "/var/lib/nodenet",
+        "/var/lib/nodenet/history",
         "/var/lib/ovnk",
         "/etc",
         "/etc/nmstate/openshift",

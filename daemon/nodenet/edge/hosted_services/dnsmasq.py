@@ -5,6 +5,7 @@ dnsmasq forgets what it was sent over D-Bus when it restarts: its name then gets
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 from nodenet.core.errors import Unavailable
@@ -14,6 +15,10 @@ from nodenet.edge.bus.connection import DBUS, Bus, Refused, name_owner_changed
 PATH = "/uk/org/thekelleys/dnsmasq"
 INTERFACE = "uk.org.thekelleys.dnsmasq"
 """Path and interface are dnsmasq's own, whatever name it has on the bus."""
+PROGRAM = "/usr/sbin/dnsmasq"
+HELP_SECONDS = 5.0
+FURTHER = ("max-tcp-connections=200",)
+"""Twenty connections, as usual, are those of one pod (2.90 and later)."""
 
 
 class Dnsmasq:
@@ -22,6 +27,7 @@ class Dnsmasq:
     def __init__(self, bus: Bus, changed: Callable[[], None]) -> None:
         """Subscribe; *changed* is called when dnsmasq comes or goes."""
         self._bus = bus
+        self._further: str | None = None
         bus.subscribe(name_owner_changed(BUS_NAME), lambda _: changed())
 
     async def owner(self) -> str | None:
@@ -40,8 +46,34 @@ class Dnsmasq:
         """Let it read its hosts file again and forget what it has cached. Raises Unavailable."""
         await self._call("ClearCache")
 
+    async def further(self) -> str:
+        """Return the lines of configuration that only a newer dnsmasq understands; an older one would not start.
+
+        Empty where the program does not answer: whether it is there at all is another question.
+        """
+        if self._further is None:
+            try:
+                text = await _help()
+            except (OSError, TimeoutError):
+                return ""
+            self._further = "".join(f"{line}\n" for line in FURTHER if line.partition("=")[0].encode() in text)
+        return self._further
+
     async def _call(self, method: str, signature: str = "", body: Sequence[object] = ()) -> None:
         try:
             await self._bus.call(BUS_NAME, PATH, INTERFACE, method, signature, list(body))
         except Refused as error:
             raise Unavailable(f"dnsmasq refuses {method} ({error.text})") from error
+
+
+async def _help() -> bytes:
+    """Return what the program says of its options. Raises OSError, TimeoutError."""
+    pipe, none = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
+    program = await asyncio.create_subprocess_exec(PROGRAM, "--help", stdout=pipe, stderr=none)
+    try:
+        async with asyncio.timeout(HELP_SECONDS):
+            return (await program.communicate())[0]
+    finally:
+        if program.returncode is None:
+            program.kill()
+            await program.wait()

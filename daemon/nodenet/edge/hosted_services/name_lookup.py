@@ -20,14 +20,16 @@ class NameLookup:
         """Ask at *port*."""
         self._port = port
 
-    async def addresses(self, server: IPAddress, name: str, family: Family) -> frozenset[IPAddress]:
+    async def addresses(
+        self, server: IPAddress, name: str, family: Family, port: int | None = None
+    ) -> frozenset[IPAddress]:
         """Return the addresses of *name* that *server* answers, none where it does not answer in time."""
         asked = question(name, family, secrets.randbits(16))
         loop = asyncio.get_running_loop()
         heard: asyncio.Future[bytes] = loop.create_future()
         try:
             transport, _ = await loop.create_datagram_endpoint(
-                lambda: _Listener(asked[:2], heard), remote_addr=(str(server), self._port)
+                lambda: _Listener(asked[:2], heard), remote_addr=(str(server), port or self._port)
             )
         except OSError:  # the address is not on the node at this moment
             return frozenset()

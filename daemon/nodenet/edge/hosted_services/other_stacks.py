@@ -16,6 +16,7 @@ from nodenet.core.kernel import sock_diag
 from nodenet.core.kernel.sock_diag import TCP, UDP
 from nodenet.edge.hosted_services.sockets import waiting
 
+PROGRAM = "keepalived"
 DNS_PORTS = frozenset({53})
 """Where a server may listen by UDP alone. On ports above 1023 a UDP socket of any user is in no way of ours."""
 
@@ -23,16 +24,16 @@ DNS_PORTS = frozenset({53})
 class OtherStacks:
     """The look at this node."""
 
-    def __init__(self, manifests: Path = Path(MANIFESTS), groups: Path = Path("/sys/fs/cgroup")) -> None:
-        """Look at kubelet's *manifests* and at the tree of control *groups*."""
+    def __init__(
+        self, manifests: Path = Path(MANIFESTS), groups: Path = Path("/sys/fs/cgroup"), proc: Path = Path("/proc")
+    ) -> None:
+        """Look at kubelet's *manifests*, at the tree of control *groups* and at the processes in *proc*."""
+        self._proc = proc
         self._manifests = manifests
         self._groups = groups
 
-    def look(self, units: Collection[str], ports: Collection[int], own_sockets: Collection[int]) -> Others:
-        """Return what is there of others than *units*; *own_sockets*: inodes of this process's own. Raises Unavailable.
-
-        Those that speak VRRP are separated by their user, also while ours run: keepalived has one of its own.
-        """
+    def look(self, units: Collection[str], ports: Collection[int]) -> Others:
+        """Return what is there of others than *units*. Raises Unavailable."""
         groups = {status.st_ino for unit in units for status in self._statuses(unit)}
         found = [
             one for one in chain(waiting(TCP, ports), waiting(UDP, DNS_PORTS & set(ports))) if one.group is not None
@@ -42,9 +43,7 @@ class OtherStacks:
         listeners = tuple(
             Listener(one.port, one.group in groups, one.address, programs.get(one.group or 0, "")) for one in found
         )
-        user = _user(KEEPALIVED_USER)
-        foreign = [inode for inode, uid in _speakers().items() if uid != user and inode not in own_sockets]
-        return Others(self._names(), listeners, len(foreign))
+        return Others(self._names(), listeners, self._speakers())
 
     def manifests_stamp(self) -> int | None:
         """Return when a file of the folder of static pods came or went last, None without the folder."""
@@ -57,6 +56,24 @@ class OtherStacks:
         for place in self._groups.glob(f"*.slice/{unit}"):
             with contextlib.suppress(OSError):  # the unit ended meanwhile
                 yield place.stat()
+
+    def _speakers(self) -> int:
+        """Return how many sockets of another keepalived speak VRRP; a socket of any other program says nothing.
+
+        They are separated by their user, also while ours run: keepalived has one of its own.
+        """
+        user = _user(KEEPALIVED_USER)
+        foreign = [inode for inode, uid in _vrrp_sockets().items() if uid != user]
+        return len(foreign) if foreign and self._has_another(user) else 0
+
+    def _has_another(self, user: int | None) -> bool:
+        """Return whether a keepalived runs that is not this user's."""
+        for place in self._proc.iterdir():
+            with contextlib.suppress(OSError):  # it ended meanwhile
+                named = place.name.isdigit() and (place / "comm").read_text(errors="replace").strip() == PROGRAM
+                if named and place.stat().st_uid != user:
+                    return True
+        return False
 
     def _programs(self, groups: set[int]) -> Mapping[int, str]:
         """Return the names of the control groups with these ids, mostly those of units; none for one that is gone."""
@@ -88,7 +105,7 @@ def _user(name: str) -> int | None:
         return None
 
 
-def _speakers() -> Mapping[int, int]:
+def _vrrp_sockets() -> Mapping[int, int]:
     found: dict[int, int] = {}
     for name in ("raw", "raw6"):
         with contextlib.suppress(OSError):  # a kernel without IPv6

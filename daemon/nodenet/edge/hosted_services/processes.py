@@ -35,6 +35,17 @@ class Processes:
             found = self._members(self._group) if self._group else {}
         return found
 
+    def switches(self) -> int:
+        """Return how often the processes have begun to run: a number that stays means that none of them does."""
+        return sum(map(self._switches, self.now()))
+
+    def _switches(self, pid: int) -> int:
+        try:
+            lines = (self._proc / str(pid) / "status").read_text(errors="replace").splitlines()
+        except OSError:  # it ended meanwhile
+            return 0
+        return sum(int(line.split()[-1]) for line in lines if "ctxt_switches:" in line)
+
     def _members(self, group: Path) -> dict[int, str]:
         found: dict[int, str] = {}
         for place in (group, *_below(group)):

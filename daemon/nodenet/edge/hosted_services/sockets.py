@@ -5,9 +5,11 @@ The kernel is asked for one port at a time: any user may have any number of sock
 
 from __future__ import annotations
 
+import contextlib
 import socket
 from collections.abc import Collection, Iterator
 from itertools import product
+from pathlib import Path
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.kernel import sock_diag
@@ -23,9 +25,24 @@ _PARTS = 64
 class Sockets:
     """The sockets of this node."""
 
+    def __init__(self, groups: Path = Path("/sys/fs/cgroup")) -> None:
+        """Look at the tree of control *groups*."""
+        self._groups = groups
+
     def udp(self, ports: Collection[int]) -> tuple[Listening, ...]:
         """Return the UDP sockets that wait for packets of anyone on *ports*. Raises Unavailable."""
         return tuple(waiting(sock_diag.UDP, ports))
+
+    def services(self) -> frozenset[int]:
+        """Return the ids of the control groups of systemd's services, without groups below them.
+
+        What is below may be a container's, and a container of Docker is a scope of system.slice.
+        """
+        found = set()
+        for place in self._groups.glob("system.slice/*.service"):
+            with contextlib.suppress(OSError):  # the unit ended meanwhile
+                found.add(place.stat().st_ino)
+        return frozenset(found)
 
 
 def waiting(protocol: int, ports: Collection[int]) -> Iterator[Listening]:

@@ -19,6 +19,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services import packets
 from nodenet.core.hosted_services.packets import Claim
 from nodenet.core.ip import IPAddress
+from nodenet.edge.kernel.neighbours import Neighbours
 
 ASKED_TIMES, PAUSE_SECONDS = 3, 0.15
 """The peers' stacks answer within milliseconds; a bridge may drop the first question."""
@@ -61,12 +62,9 @@ class Wire:
             ) from error
         return {address: frozenset(macs) for address, macs in found.items()}
 
-    def mac_of(self, link: str) -> str:
-        """Return the MAC of a link of this node. Raises Unavailable."""
-        try:
-            return packets.shown(_mac_of(link))
-        except OSError as error:
-            raise Unavailable(f"{link} has no Ethernet address: {error.strerror or error}") from error
+    def neighbours(self, link: str) -> tuple[tuple[IPAddress, str], ...]:
+        """Return the neighbours on *link* that the kernel knows, each with its MAC. Raises Unavailable."""
+        return tuple((one.address, packets.shown(one.mac)) for one in Neighbours().known(link) if one.mac)
 
 
 def _questions(

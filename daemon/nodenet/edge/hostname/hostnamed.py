@@ -1,8 +1,7 @@
-"""What is the name of this host, and how is a name made permanent?
+"""What is the name of this host, and how does it get one for this boot?
 
 hostnamed, NetworkManager (DHCP, reverse DNS) and boot loaders all set the kernel's name (hostname(7)), and reading it
-needs no bus. A signal of hostnamed reports a change, and only hostnamed can make a name permanent
-(org.freedesktop.hostname1(5)).
+needs no bus. A signal of hostnamed reports a change (org.freedesktop.hostname1(5)).
 """
 
 from __future__ import annotations
@@ -29,13 +28,15 @@ class Hostnamed:
         """Return the kernel's name, unchanged."""
         return socket.gethostname()
 
-    async def pin(self, name: str) -> str | None:
-        """Make *name* the static name unless one says the same; return why that could not be done, if so."""
+    async def take(self, name: str) -> str | None:
+        """Call the host *name* until it shuts down; return why that could not be done, if so.
+
+        A static name that is none, such as localhost, is removed: with it hostnamed takes no other name.
+        """
         try:
-            static = await self._bus.get(NAME, PATH, NAME, "StaticHostname")
-            if static.lower() == name:  # kubelet takes upper case as it takes lower case: no reason to write
-                return None
-            await self._bus.call(NAME, PATH, NAME, "SetStaticHostname", "sb", [name, False])
+            if await self._bus.get(NAME, PATH, NAME, "StaticHostname"):
+                await self._bus.call(NAME, PATH, NAME, "SetStaticHostname", "sb", ["", False])
+            await self._bus.call(NAME, PATH, NAME, "SetHostname", "sb", [name, False])
         except (Unavailable, Refused) as error:
             return str(error)
         return None

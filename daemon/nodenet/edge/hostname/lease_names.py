@@ -1,7 +1,8 @@
 """Which names did DHCP servers give this host?
 
-A thin client of NetworkManager: the options of the leases of its active connections (its D-Bus API reference,
-IP4Config and DHCP6Config; option names as dhcp-options(5) has them, with ``_`` for ``-``).
+A thin client of NetworkManager: the options of the leases of the devices that its active connections use (its D-Bus API
+reference, Device and DHCP6Config; option names as dhcp-options(5) has them, with ``_`` for ``-``). An active connection
+itself shows its leases only when it is activated, and NetworkManager takes a name from them before.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ MOST_CONNECTIONS = 64
 """A node with thousands of VLANs has its name by one of the first, if by any."""
 NO_OBJECT = "/"
 OPTIONS = {
-    # the property of an active connection, the lease's interface → option → what a name by it is
+    # the property of a device, the lease's interface → option → what a name by it is
     ("Dhcp4Config", "DHCP4Config"): {"host_name": Origin.DHCP},
-    ("Dhcp6Config", "DHCP6Config"): {"fqdn_fqdn": Origin.DHCP6_FQDN, "host_name": Origin.DHCP},
+    ("Dhcp6Config", "DHCP6Config"): {"fqdn_fqdn": Origin.DHCP6_FQDN, "host_name": Origin.DHCP6_FQDN},
 }
 
 
@@ -42,7 +43,11 @@ class LeaseNames:
         return tuple(found)
 
     async def _of(self, path: str) -> list[Source]:
-        (values,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [f"{NAME}.Connection.Active"])
+        devices: list[str] = await self._bus.get(NAME, path, f"{NAME}.Connection.Active", "Devices")
+        return [name for device in devices for name in await self._of_device(device)]
+
+    async def _of_device(self, path: str) -> list[Source]:
+        (values,) = await self._bus.call(NAME, path, PROPERTIES, "GetAll", "s", [f"{NAME}.Device"])
         found = []
         for (which, interface), known in OPTIONS.items():
             lease = values[which].value if which in values else NO_OBJECT
@@ -51,6 +56,6 @@ class LeaseNames:
             options: dict[str, Any] = await self._bus.get(NAME, lease, f"{NAME}.{interface}", "Options")
             for option, origin in known.items():
                 if option in options:
-                    where = f"{values['Id'].value}: {interface.removesuffix('Config')} {option}"
+                    where = f"{values['Interface'].value}: {interface.removesuffix('Config')} {option}"
                     found.append(Source(origin, where, str(options[option].value)))
         return found

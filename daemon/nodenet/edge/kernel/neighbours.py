@@ -135,7 +135,7 @@ class _Question:
         for entry in nm.neighbours(data):
             if (entry.link_index, entry.address) != self._where:
                 continue
-            if entry.fixed or (entry.answered and self._asked):
+            if entry.answered and (entry.fixed or self._asked):
                 return True
             if not self._asked or entry.left_alone:
                 self._ask((nm.probe if entry.known else nm.resolve)(*self._where))

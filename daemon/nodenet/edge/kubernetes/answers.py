@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.errors import NodenetError
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Expired, Forbidden, NotFound
+from nodenet.core.value import frozen
 
 LONGEST_REASON = 300
 UNPROCESSABLE = 422
@@ -23,12 +23,12 @@ ERRORS: Mapping[int, type[NodenetError]] = {
     410: Expired,
 }
 REMEDIES: Mapping[type[NodenetError], str] = {
-    Forbidden: "Give the ServiceAccount the roles of packaging/cluster/rbac.yaml",
+    Forbidden: "Apply the manifests of /usr/share/nodenet/cluster, and look at the token",
     ApiAway: "Look at the API server; it is asked again",
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """One answer; *pause*: its header Retry-After."""
 

@@ -12,7 +12,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.kubeconfig import MOST_BYTES, Access, KubeconfigInvalid, Material, parse, warnings
+from nodenet.core.hosted_services.kubeconfig import (
+    MOST_BYTES,
+    Access,
+    KubeconfigInvalid,
+    Material,
+    exposed,
+    parse,
+    warnings,
+)
 
 USUAL = ("/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/kubeconfig")
 """Where kubelet's credentials usually are, by the tool that made the node."""
@@ -33,11 +41,27 @@ def load(path: str, table: str = "kubernetes") -> tuple[Access, tuple[str, ...]]
         with Path(found).open("rb") as file:
             mode, content = os.fstat(file.fileno()).st_mode, file.read(MOST_BYTES + 1)
         access = parse(content, found.parent)
+        if problem := exposed(access, mode & 0o7777):
+            raise Unavailable(f"The kubeconfig {found} is not used: {problem}", remedy=f"Run `chmod 600 {found}`")
     except OSError as error:
         raise Unavailable(f"The kubeconfig {found} cannot be read: {error.strerror}", remedy=remedy) from error
     except KubeconfigInvalid as error:
         raise Unavailable(f"The kubeconfig {found} cannot be used: {error}", remedy=remedy) from error
-    return access, tuple(f"The kubeconfig {found} is used, though {text}" for text in warnings(access, mode & 0o7777))
+    return access, tuple(f"The kubeconfig {found} is used, though {text}" for text in warnings(access))
+
+
+def authority(path: str) -> tuple[str, bytes]:
+    """Return the place and the content of the CA of the kubeconfig *path*, found as in ``load``. Raises Unavailable."""
+    access, _ = load(path)
+    where = str(access.ca.file) if access.ca and access.ca.file else "the kubeconfig"
+    if access.ca is None:
+        raise Unavailable("The kubeconfig names no CA", remedy="Set `[hosted] ca_file`")
+    try:
+        return where, _content(access.ca)
+    except OSError as error:
+        raise Unavailable(
+            f"The CA {where} cannot be read: {error.strerror}", remedy="Set `[hosted] ca_file`"
+        ) from error
 
 
 def context(access: Access) -> ssl.SSLContext:

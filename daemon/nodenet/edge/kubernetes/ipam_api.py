@@ -12,9 +12,10 @@ from nodenet.edge.kubernetes.answers import UNPROCESSABLE, Answer, event_error
 from nodenet.edge.kubernetes.session import Session
 
 CLAIMS = "/apis/k8s.cni.cncf.io/v1alpha1"
+DEFINITIONS = "/apis/k8s.cni.cncf.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1"
-PAGE, PAGE_OF_MACHINES, SMALL_PAGE = "1000", "100", "8"
-"""How many objects a page has: a VirtualMachine has some ten kilobytes, and no object more than 1.5 MiB."""
+PAGE, SMALL_PAGE = "1000", "8"
+"""How many objects a page has; no object has more than 1.5 MiB."""
 MERGE_PATCH, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
 Document = Mapping[str, Any]
 
@@ -30,6 +31,10 @@ class KubernetesIpam:
     async def pod(self, namespace: str, name: str) -> Document:
         """Return a pod. Raises NotFound."""
         return await self._get(_path("/api/v1", namespace, "pods", name))
+
+    async def definition(self, namespace: str, name: str) -> Document:
+        """Return a NetworkAttachmentDefinition. Raises NotFound."""
+        return await self._get(_path(DEFINITIONS, namespace, "network-attachment-definitions", name))
 
     async def claim(self, namespace: str, name: str) -> Document:
         """Return a claim as it is now. Raises NotFound."""
@@ -81,24 +86,6 @@ class KubernetesIpam:
         path = f"{self._leases}/{_segment(name)}"
         _document(await self.session.request("DELETE", path, body=options), f"The API refuses to delete {path}")
 
-    async def list_machines(self, following: str = "") -> Page:
-        """Return a page of the VirtualMachines of all namespaces. Raises Expired."""
-        return await self._page("/apis/kubevirt.io/v1/virtualmachines", {}, following, PAGE_OF_MACHINES)
-
-    async def patch_claim(self, namespace: str, name: str, operations: Sequence[Document]) -> Document:
-        """Apply a JSON patch to a claim. Raises Conflict when a ``test`` fails, NotFound."""
-        path = _path(CLAIMS, namespace, "ipamclaims", name)
-        answer = await self.session.request("PATCH", path, body=list(operations), kind=JSON_PATCH)
-        return _document(answer, f"The API refuses to change {path}", {UNPROCESSABLE: Conflict})
-
-    async def delete_claim(self, namespace: str, name: str, uid: str, resource_version: str) -> Document:
-        """Delete a claim, if it has this UID and version; finalizers keep it. Raises Conflict, NotFound."""
-        conditions = {"uid": uid, "resourceVersion": resource_version}
-        options = {"apiVersion": "v1", "kind": "DeleteOptions", "preconditions": conditions}
-        path = _path(CLAIMS, namespace, "ipamclaims", name)
-        answer = await self.session.request("DELETE", path, body=options)
-        return _document(answer, f"The API refuses to delete {path}")
-
     async def create_event(self, namespace: str, event: Document) -> None:
         """Create an Event; one of the same name that is there already is enough."""
         path = f"/api/v1/namespaces/{_segment(namespace)}/events"
@@ -116,8 +103,8 @@ class KubernetesIpam:
             raise answer.error(f"The API has no objects like {path}", {404: Forbidden})
         return _document(answer, f"The API refuses {path}")
 
-    async def _page(self, path: str, parameters: Mapping[str, str], following: str, limit: str = PAGE) -> Page:
-        asked = {**parameters, "limit": limit, **({"continue": following} if following else {})}
+    async def _page(self, path: str, parameters: Mapping[str, str], following: str) -> Page:
+        asked = {**parameters, "limit": PAGE, **({"continue": following} if following else {})}
         try:
             answer = await self.session.request("GET", path, asked)
         except TooLarge:  # every user who may create claims decides how long they are

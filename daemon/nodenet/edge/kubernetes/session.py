@@ -201,5 +201,7 @@ def _state(path: str) -> tuple[int, int, int] | None:
 
 def _away(what: str, error: Exception) -> ApiAway:
     text = " ".join(str(error).split())[:200] or type(error).__name__
+    if isinstance(error, EOFError):
+        text = "the connection was closed"
     kind = TooLarge if isinstance(error, TooLong) else ApiAway
     return kind(f"The API does not answer {what}: {text}")

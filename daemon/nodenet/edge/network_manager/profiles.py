@@ -8,13 +8,14 @@ only in memory would be different after a reboot.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from nodenet.core.errors import NotAllowed, OrderRefused, Unavailable
+from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.objects import NAME, PATH, Inventory, inventory, path_of_link
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.edge.bus.connection import Bus, Refused, Variant
+from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal, Variant
 from nodenet.edge.network_manager.values import packed, plain, unpacked
 
 LIST_SECONDS = 20.0
@@ -30,7 +31,7 @@ _FOR_EVER = 2**31 - 1
 """A ``dhcp-timeout`` without end (nm-settings-dbus(5))."""
 _SECRET_SECTIONS = ("802-1x", "macsec")
 """Settings of wired links that ``GetSettings`` returns without the secrets in them."""
-_UNSIGNED = frozenset({"dhcp-hostname-flags", "mptcp-flags", "mtu", "route-table"})
+_UNSIGNED = frozenset({"dhcp-hostname-flags", "mptcp-flags", "mtu", "ofport-request", "route-table"})
 """Integers that are an ``u`` (nm-settings-dbus(5)); ``route-metric`` is an ``x``, most are an ``i``."""
 _LEGACY = {"address-data": "addresses", "route-data": "routes", "dns-data": "dns"}
 """What says the same as a readable property, and would say what it said before."""
@@ -47,6 +48,8 @@ class Profiles:
     def __init__(self, bus: Bus) -> None:
         """Call over *bus*."""
         self._bus = bus
+        self._given: dict[str, int] = {}
+        """Object of a device's DHCPv4 → how many leases it has had since it was first looked at."""
 
     async def inventory(self, *, profiles: bool = True) -> Inventory:
         """Return devices, profiles and states, all as they are now. Raises Unavailable.
@@ -73,6 +76,39 @@ class Profiles:
         paths = [path for path, interfaces in objects.items() if _CONNECTION in interfaces]
         found = dict(await asyncio.gather(*map(settings_of, paths)))
         return inventory(objects, {path: settings for path, settings in found.items() if settings is not None})
+
+    async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
+        """Return what NetworkManager shows of the DHCPv4 leases of *links*. Raises Unavailable.
+
+        Leases are counted from the first look on.
+        """
+        objects, found = await self._objects(), {}
+        for device in reversed(inventory(objects, {}).devices):  # of those with one name, the last is the link
+            path = path_of_link(objects, device.link) if device.link in links else None
+            if path is None or device.link in found:
+                continue
+            general = objects[path][f"{NAME}.Device"]
+            config, active = general["Dhcp4Config"], general["ActiveConnection"]
+            await self._count(config)
+            try:
+                settings, _ = await self._call(path, f"{NAME}.Device", "GetAppliedConnection", "u", 0)
+            except Refused:  # no profile is active on it
+                settings = {}
+            applied = sorted(plain(settings).get("ipv4", {}).items())
+            address = device.lease4.address.ip if device.lease4 else None
+            found[device.link] = LeaseMark(address, f"{active} {applied}", f"{config} {self._given.get(config, 0)}")
+        return found
+
+    async def _count(self, config: str) -> None:
+        """Count the leases of a device from now on; NetworkManager says each, whether it differs or not."""
+        if config == "/" or config in self._given:
+            return
+        self._given[config] = 0
+
+        def given(body: Sequence[Any]) -> None:
+            self._given[config] += "Options" in body[1]
+
+        await self._bus.listen(Signal(NAME, config, PROPERTIES, "PropertiesChanged"), given)
 
     async def set(self, uuid: str, changes: Changes) -> bool:
         """Change properties of a profile, on disk; None: back to its default. Return whether anything differed.

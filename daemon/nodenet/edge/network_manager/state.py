@@ -54,6 +54,10 @@ class NetworkManager:
             return ManagerState.ABSENT
         return ManagerState.SILENT
 
+    def is_away(self) -> bool:
+        """Return whether the bus has reported that no program has its name. Nothing is asked."""
+        return self._bus.connected and self._bus.has_owner(NAME) is False
+
     async def owner(self) -> str:
         """Return the unique name of the process that runs now (GetNameOwner). Raises Unavailable."""
         try:

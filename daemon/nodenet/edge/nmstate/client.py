@@ -19,9 +19,11 @@ from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.answer import answer_of, checkpoint_of, shaped
 from nodenet.core.nmstate.failure import PERMANENT, FailureKind, NmstateFailure
-from nodenet.core.node_file.content import remaining, secrets_in
+from nodenet.core.node_file.content import secrets_in
 from nodenet.core.node_file.schema import VERSION
 from nodenet.core.node_file.translate import shown_words, translated
+from nodenet.core.ownership.difference import remaining
+from nodenet.core.ownership.things import NO_OTHERS, Others
 
 WORKER = Path(__file__).with_name("worker.py")
 BUNDLED = str(Path(__file__).parents[3] / "bundled")
@@ -71,22 +73,30 @@ class Transaction:
         """Return the present state, without secrets. Raises NmstateFailure."""
         return shaped(await self._order(SHOW_SECONDS, order="show"))
 
-    async def difference(self, text: str) -> dict[str, Any]:
-        """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure."""
+    async def difference(self, text: str, others: Others = NO_OTHERS) -> dict[str, Any]:
+        """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure.
+
+        What *others* have added is no difference.
+        """
+        if others:
+            return await self.compare(text, await self._state(), others)
         result = await self._order(SHOW_SECONDS, order="difference", text=text)
         return remaining(shaped(result["difference"]), shaped({"routes": result["routes"]}))
 
-    async def difference_below(self, text: str, bridges: Collection[str]) -> dict[str, Any]:
+    async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
-        # With secrets, as in `difference` of the child: hidden ones would differ from the file's.
-        state = shaped(await self._order(SHOW_SECONDS, order="show", secrets=True))
-        found = await self.compare(text, below_bridge.without_bridges(state, bridges))
+        state = await self._state()
+        found = await self.compare(text, below_bridge.without_bridges(state, bridges), others)
         return below_bridge.still_asked(found, below_bridge.uplinks(state, bridges))
 
-    async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
+    async def _state(self) -> dict[str, Any]:
+        """Return the present state with secrets: hidden ones would differ from the file's. Raises NmstateFailure."""
+        return shaped(await self._order(SHOW_SECONDS, order="show", secrets=True))
+
+    async def compare(self, text: str, state: Mapping[str, Any], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""
         found = await self._order(SHOW_SECONDS, order="compare", text=text, state=state)
-        return remaining(shaped(found), shaped(state))
+        return remaining(shaped(found), shaped(state), others)
 
     async def configurations(self, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return name and content of the keyfiles for *text*, and what libnmstate warned of. Raises NmstateFailure."""
@@ -94,15 +104,21 @@ class Transaction:
         return dict(found["files"]), tuple(found["said"])
 
     async def apply(
-        self, text: str, rollback_timeout: int, seconds: float, made: Callable[[str], None] = lambda _: None
+        self,
+        text: str,
+        rollback_timeout: int,
+        seconds: float,
+        made: Callable[[str], None] = lambda _: None,
+        patched: Collection[str] = (),
     ) -> str | None:
         """Apply *text*, verified but uncommitted; return the checkpoint's path if the binding returns it.
 
         *made* gets that path as soon as libnmstate logs it: nodenet's binding when the checkpoint is made, the packaged
-        one when the apply has ended, well or not. Raises NmstateFailure; unless its kind is ``killed`` or ``died``,
-        libnmstate has rolled back already.
+        one when the apply has ended, well or not. The bridges *patched* keep the patch ports that other programs made.
+        Raises NmstateFailure; unless its kind is ``killed`` or ``died``, libnmstate has rolled back already.
         """
         request = {"order": "apply", "text": text, "rollback_timeout": rollback_timeout, "permanent": PERMANENT}
+        request |= {"patched": sorted(patched)}
         self._made = made
         checkpoint = await self._order(seconds, **request)
         return None if checkpoint is None else str(checkpoint)

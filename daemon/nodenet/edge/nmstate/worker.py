@@ -160,17 +160,17 @@ def configurations(text: str) -> dict[str, Any]:
     return {"files": files, "said": list(dict.fromkeys(said.getvalue().splitlines()))}
 
 
-def apply(text: str, rollback_timeout: int, permanent: list[str]) -> str | None:
+def apply(text: str, rollback_timeout: int, permanent: list[str], patched: list[str]) -> str | None:
     """Apply *text* uncommitted and verified; return the checkpoint's path if the binding returns it.
 
     The checkpoint is also reported as soon as libnmstate logs it. An activation that fails with words of *permanent*
     ends this process with the answer: libnmstate would try it again for two minutes. The checkpoint is left to the
-    parent.
+    parent. The bridges *patched* keep patch ports that the document does not name.
     """
     import libnmstate  # noqa: PLC0415
 
     _listen(permanent)
-    state = _state_from(text)
+    state = _with_patch_ports(text, patched) if patched else _state_from(text)
     checkpoint: str | None = others(libnmstate.apply, state, commit=False, rollback_timeout=rollback_timeout)
     return checkpoint
 
@@ -210,11 +210,23 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding takes)
 
     if getattr(libnmstate, "ACCEPTS_TEXT", False):
         return text
-    # The distributions' binding takes a document only.
+    return _document_from(text)  # the distributions' binding takes a document only
+
+
+def _document_from(text: str) -> Any:  # noqa: ANN401  (a document of NMState)
     from nodenet.core.node_file.yaml_text import load  # noqa: PLC0415
     from nodenet.core.node_file.yaml_values import plain  # noqa: PLC0415
 
     return plain(load("the document", text)) or {}
+
+
+def _with_patch_ports(text: str, bridges: list[str]) -> Any:  # noqa: ANN401  (whatever the binding takes)
+    """Return the document of *text* with the order that *bridges* keep the patch ports of other programs."""
+    document = _document_from(text)
+    for item in document.get("interfaces") or ():
+        if item.get("type") == "ovs-bridge" and item.get("name") in bridges and "bridge" in item:
+            item["bridge"] = {"allow-extra-patch-ports": True, **(item["bridge"] or {})}
+    return _state_from(json.dumps(document))
 
 
 ORDERS = {order.__name__: order for order in (validate, show, difference, compare, configurations, apply, commit)}

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from nodenet.core.errors import NotAllowed, Unavailable
-from nodenet.core.open_vswitch.bridges import OvsBridge
-from nodenet.core.open_vswitch.rows import DATABASE, MALFORMED, SELECT_BRIDGES, bridges, results, text_map
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
+from nodenet.core.open_vswitch.rows import DATABASE, MALFORMED, SELECT_BRIDGES, bridges, insertion, results, text_map
 from nodenet.edge.open_vswitch.datapath import has_kernel_datapath
 
 SOCKET = Path("/run/openvswitch/db.sock")
@@ -107,6 +107,18 @@ class Ovsdb:
             await session.transact(
                 {"op": "mutate", "table": "Bridge", "where": [["name", "==", name]], "mutations": changes}
             )
+
+    async def add_port(self, bridge: str, port: OvsPort) -> None:
+        """Put *port*, of one interface, on *bridge*. Raises Unavailable."""
+        async with self._asked() as session:
+            await session.transact(*insertion(bridge, port), _RAISE_NEXT_CFG)
+
+    async def request_ofport(self, interface: str, number: int) -> None:
+        """Let *interface* have the OpenFlow port number *number*. Raises Unavailable."""
+        where = [["name", "==", interface]]
+        update = {"op": "update", "table": "Interface", "where": where, "row": {"ofport_request": number}}
+        async with self._asked() as session:
+            await session.transact(update, _RAISE_NEXT_CFG)
 
     async def _unlink(self, table: str, name: str, parent: Mapping[str, Any]) -> bool:
         """Take the row *name* out of the column that refers to it: the database then removes it (RFC 7047, 3.2)."""

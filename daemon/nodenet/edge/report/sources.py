@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path, PurePath
 
-from nodenet.core.errors import NodenetError
+from nodenet.core.errors import NodeFileInvalid, NodenetError, UsageInvalid
+from nodenet.core.history import entry
+from nodenet.core.history.entry import Entry
 from nodenet.edge.files import disk
 from nodenet.edge.files.node_file import listing, read_node_file
 
@@ -16,9 +18,9 @@ KEYFILES = (
     PurePath("/run/NetworkManager/system-connections"),
     PurePath("/usr/lib/NetworkManager/system-connections"),
 )
-RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("apply.json", "bridge.json", "trial.json", "try.json"))
+RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("bridge.json", "change.json", "trial.json"))
 """The last one has every profile with its secrets from before a trial that has not ended; it is no part of a report."""
-GOOD = PurePath("/var/lib/nodenet/good.json")
+HISTORY = PurePath("/var/lib/nodenet/history")
 
 
 def node_files(directory: PurePath, first: tuple[str, ...] = ()) -> Iterator[tuple[str, str | NodenetError]]:
@@ -54,13 +56,32 @@ def records(paths: tuple[PurePath, ...] = RECORDS) -> Iterator[str]:
     yield from (content.decode(errors="replace") for path in paths if (content := _content(path)))
 
 
-def last_good(path: PurePath = GOOD) -> str:
-    """Return the text of the last known good node file; empty where there is none."""
+def history(directory: PurePath = HISTORY) -> Iterator[Entry]:
+    """Yield the entries of the history, the newest first; one that cannot be read is left out."""
     try:
-        record = json.loads(_content(path) or b"{}")
-        return str(record.get("text", "")) if isinstance(record, dict) else ""
-    except (ValueError, RecursionError):
-        return ""
+        found = entry.numbers(listing(directory))
+    except NodenetError:
+        return
+    for number in found:
+        with suppress(ValueError, RecursionError):
+            yield entry.parse(_content(directory / f"{number}{entry.SUFFIX}") or b"", number)
+
+
+def history_entry(number: int, directory: PurePath = HISTORY) -> Entry:
+    """Return one entry. Raises UsageInvalid where there is none, NodeFileInvalid where it is damaged, PublishFailed."""
+    path = directory / f"{number}{entry.SUFFIX}"
+    content = disk.read(path)
+    if content is None:
+        raise UsageInvalid(f"the history has no entry {number}", remedy="Look at `nodenetctl history`")
+    try:
+        return entry.parse(content, number)
+    except ValueError as error:
+        raise NodeFileInvalid(f"{path} is damaged: {error}", remedy="Look at `nodenetctl history`") from error
+
+
+def last_good(directory: PurePath = HISTORY) -> str:
+    """Return the text of the last known good node file; empty where there is none."""
+    return next((each.text for each in history(directory) if each.good), "")
 
 
 def _content(path: PurePath) -> bytes | None:

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-
 import structlog
 
-from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
+from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
@@ -28,12 +25,3 @@ def with_more(failure: NodenetError, more: str) -> NmstateFailure:
     """Return *failure* of an apply that was not rolled back, with why not."""
     kind = failure.kind if isinstance(failure, NmstateFailure) else FailureKind.UNAVAILABLE
     return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy)
-
-
-@contextmanager
-def after(failure: NodenetError) -> Iterator[None]:
-    """Let an error of the disk have *failure* as its cause: what ended the apply is not lost with its record."""
-    try:
-        yield
-    except PublishFailed as error:
-        raise error from failure

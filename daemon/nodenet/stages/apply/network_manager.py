@@ -8,13 +8,18 @@ from __future__ import annotations
 
 import structlog
 
-from nodenet.core.apply.early import START_SECONDS
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, UNIT, ManagerState, Service, absence, is_due
 from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Manager, Systemd
 
 log = structlog.get_logger()
+
+START_SECONDS = 200.0
+"""A start that has lasted so long may never end: a DHCP client without a time-out, on a bridge without an uplink.
+
+The four tries of a link with the default time-out are over after 180 s.
+"""
 
 
 class NetworkManagerStarter:

@@ -7,20 +7,24 @@ evidence of a unit. Parsing a file of the largest size takes seconds, so it is d
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, Unavailable
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_file import content, find
+from nodenet.core.node_file import content, find, host_values
 from nodenet.core.node_file.content import Desired, Judged
 from nodenet.core.node_file.find import NodeFile, Search
 from nodenet.core.node_file.finding import Finding, errors, refusal
+from nodenet.core.node_file.host_values import Identity
 from nodenet.core.node_file.translate import finding_of
 from nodenet.ports import Files, Nmstate, Transaction
+
+NICS = PurePosixPath("/sys/class/net")
+"""The links of the kernel: ``address``, and below a bond the address that the NIC had before (bonding.rst)."""
+SERIAL = PurePosixPath("/sys/class/dmi/id/product_serial")
 
 
 async def judged(file: NodeFile) -> Judged:
@@ -67,16 +71,35 @@ class NodeFiles:
         """Return which file belongs to the node. Raises Rivals, NodeFileInvalid, Unavailable."""
         return _searched(hostname, self._files.listing(self.directory))
 
-    def read(self, name: str) -> NodeFile:
-        """Return the file *name*. Raises NodeFileInvalid when it cannot be trusted, Unavailable."""
-        return find.read(name, self._files.read_node_file(self.directory, name))
+    def read(self, name: str, hostname: str | None) -> NodeFile:
+        """Return the file *name*, with the values of this host. Raises NodeFileInvalid, Unavailable.
 
-    def is_still(self, digest: str, hostname: str | None) -> bool:
-        """Return whether the node file is the one with *digest*. Raises Unavailable."""
-        with suppress(NodeFileInvalid):
-            found = self.find(hostname).found
-            return found is not None and self.read(found).digest == digest
-        return False
+        A file that cannot be trusted, or whose values the table does not have, is refused.
+        """
+        file = find.read(name, self._files.read_node_file(self.directory, name))
+        if not (find.is_of_cluster(name) and host_values.placeholders(file.text)):
+            return file
+        if host_values.TABLE not in self._files.listing(self.directory):
+            cause = f"{name} asks for values of each host, and {self.directory} has no {host_values.TABLE}"
+            raise NodeFileInvalid(cause, remedy=f"Write the values into {host_values.TABLE}, a row for each host")
+        table = host_values.read(self._files.read_node_file(self.directory, host_values.TABLE))
+        text = host_values.filled(name, file.text, table, table.row_of(self._identity(hostname)))
+        return find.read(name, text.encode())
+
+    def _identity(self, hostname: str | None) -> Identity:
+        """Return how a table may know this host."""
+        macs = set()
+        for link in self._files.listing(NICS):
+            for place in ("address", "bonding_slave/perm_hwaddr"):
+                macs.add(host_values.mac_key(self._attribute(NICS / link / place)))
+        return Identity(hostname, frozenset(macs - {"", "0" * 12}), self._attribute(SERIAL))
+
+    def _attribute(self, path: PurePosixPath) -> str:
+        """Return what the kernel says, nothing where it does not: a link without a MAC address identifies no host."""
+        try:
+            return (self._files.read(path) or b"").decode("ascii", "replace").strip()
+        except PublishFailed:
+            return ""
 
     async def wanted(self, file: NodeFile, search: Search) -> Desired:
         """Return what *file* asks for. Raises NodeFileInvalid for what is known to be wrong, LibnmstateMissing."""
@@ -109,7 +132,7 @@ class NodeFiles:
         found, file = None, None
         try:
             found = self.find(facts.hostname).found
-            file = self.read(found) if found else None
+            file = self.read(found, facts.hostname) if found else None
         except find.Rivals as error:
             found = error.names
         except NodeFileInvalid:
@@ -132,7 +155,7 @@ class NodeFiles:
     async def judge(self, facts: Facts) -> None:
         """Return when nothing is wrong with the file. Raises NodeFileInvalid, LibnmstateMissing, Unavailable."""
         search = self.find(facts.hostname)
-        file = self.read(search.found) if search.found else None
+        file = self.read(search.found, facts.hostname) if search.found else None
         if file is None or file.digest == facts.applied_digest:
             return
         desired = await self.wanted(file, search)

@@ -8,18 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.ip import Family, IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.core.kernel.snapshot import MAIN_TABLE, Snapshot
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.leases import LeaseMark, is_held
 from nodenet.core.node_file.content import Desired
-from nodenet.core.probes.kept_ways import with_kept_ways
 from nodenet.core.probes.on_host import on_host
 from nodenet.core.probes.questions import (
     NO_LOOK,
@@ -37,26 +37,32 @@ from nodenet.core.probes.questions import (
 )
 from nodenet.core.probes.verdict import (
     Verdict,
-    is_awaited,
     is_hopeless,
     merged,
     verdict,
 )
 from nodenet.core.resolver.servers import FILES, servers_of_others
 from nodenet.core.settings.model import Settings
-from nodenet.ports import Files, Kernel, Neighbours, ResolverProbe, Targets
+from nodenet.core.value import frozen
+from nodenet.ports import Files, Kernel, Neighbours, Profiles, ResolverProbe, Targets
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.duplicates import Duplicates
 
 log = structlog.get_logger()
 
-BASELINE_SECONDS = 1.0
-"""How long a host may take that has had all the time to be there."""
+CA_FILE = "/etc/kubernetes/ca.crt"
+"""Who signed the certificates of HTTPS targets, where `hosted.ca_file` is empty."""
+
+GATEWAY_SECONDS = 3.0
+"""How long a gateway may take that has had all the time to be there: it is asked three times, as one packet may be lost
+and the node may be busy with its boot."""
 ROUND_SECONDS = 1.0
-"""The same after an apply, before everything that matters is asked again."""
+"""The same of other hosts, and after an apply, before everything that matters is asked again."""
+LEASE_SECONDS = 55.0
+"""How long a lease may take: NetworkManager's DHCP gives up after 45 s (``dhcp-timeout``), and begins again at once."""
 FORWARD_SECONDS = 35.0
 """How long a switch port may take after its carrier came back: twice the forward delay of a spanning tree (IEEE 802.1D:
-15 s), and what is asked then."""
+15 s), and what is asked then. A lease may take so much longer."""
 HTTPS_SECONDS = 5.0
 """How long one HTTPS request may take, which needs a process and a handshake: seconds on a node that is busy with its
 boot. It takes no longer than `probe_timeout`."""
@@ -70,7 +76,7 @@ DAD_SECONDS = 3.0
 default (``dad_transmits``). NetworkManager waits for that where it activates a link, but not where it changes one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeEdges:
     """The edges that probes work through."""
 
@@ -79,14 +85,15 @@ class ProbeEdges:
     resolver: ResolverProbe
     targets: Targets
     files: Files
+    profiles: Profiles
 
     @classmethod
     def of(cls, edges: StageEdges) -> ProbeEdges:
         """Return those of *edges*."""
-        return cls(edges.kernel, edges.neighbours, edges.resolver_probe, edges.targets, edges.files)
+        return cls(edges.kernel, edges.neighbours, edges.resolver_probe, edges.targets, edges.files, edges.profiles)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Before:
     """What answers before an apply, the question for its new addresses, and the network of the node."""
 
@@ -95,6 +102,8 @@ class Before:
     """What the file asks for, with the kernel's names of links."""
     snapshot: Snapshot = field(default_factory=Snapshot)
     duplicates: Duplicates | None = None
+    leases: Mapping[str, LeaseMark] = field(default_factory=dict)
+    """What NetworkManager shows of the leases that the file asks for."""
 
     @property
     def is_silent(self) -> bool:
@@ -124,11 +133,11 @@ class Probes:
     @classmethod
     def of(cls, edges: StageEdges, settings: Settings) -> Probes:
         """Return the probes that *settings* ask for."""
-        targets = [
-            replace(each, ca_file=settings.hosted.ca_file if each.path else "") for each in settings.probe_targets
-        ]
-        families = Family if settings.families == "auto" else map(Family, settings.families)
-        scope = Scope(tuple(targets), settings.route_tables, frozenset(families))
+        authority = settings.hosted.ca_file or CA_FILE
+        targets = [replace(each, ca_file=authority if each.path else "") for each in settings.probe_targets]
+        vips = frozenset(map(family_of, (*settings.api_vips, *settings.ingress_vips)))
+        families = vips if settings.families == "auto" else frozenset(map(Family, settings.families))
+        scope = Scope(tuple(targets), settings.route_tables, families)
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))
 
     async def before(self, wish: Desired, patience: float = 0.0) -> Before:
@@ -154,17 +163,23 @@ class Probes:
     async def _at_present(self, wish: Desired) -> Before:
         snapshot = self.edges.kernel.snapshot()
         wish = on_host(wish, snapshot.links)
-        asked = questions(snapshot, self._servers(snapshot), self.scope)
+        asked = questions(snapshot, self._servers(snapshot), self.scope, large=wish.demands.mtu)
         own = {mac for link in snapshot.links for mac in (link.mac, link.permanent_mac) if mac}
         unique = tuple(new_addresses(snapshot, wish.addresses))
         duplicates = Duplicates(self._ask, self.edges.neighbours, unique, own)
         try:
-            answers = await self._ask(asked, BASELINE_SECONDS)
+            leases = await self._leases(wish)
+            answers = await self._ask(asked, GATEWAY_SECONDS)
         except BaseException:
             duplicates.end()
             raise
         look = look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
-        return Before(look, wish, snapshot, duplicates)
+        return Before(look, wish, snapshot, duplicates, leases)
+
+    async def _leases(self, wish: Desired) -> Mapping[str, LeaseMark]:
+        """Return what NetworkManager shows of the DHCPv4 leases that the file asks for. Raises Unavailable."""
+        links = {each.link for each in wish.demands.leases if each.family is Family.IPV4}
+        return await self.edges.profiles.leases(links) if links else {}
 
     def has_begun(self, digest: str) -> bool:
         """Return whether the file with *digest* was tried before."""
@@ -173,12 +188,13 @@ class Probes:
     def remember(self, digest: str, look: Look, wish: Desired) -> Look:
         """Return what answered before this try of the file with *digest*, or before an earlier one.
 
-        *wish*: what the file asks for, with the kernel's names, and so which ways out it keeps.
+        *wish*: what the file asks for, with the kernel's names.
         """
         if self._held[0] == digest:
             look = merged(self._held[1], look)
         self._held = digest, look
-        return with_kept_ways(look, wish.ways_out, self.scope.families)
+        asked = wish.demands.within({MAIN_TABLE, *self.scope.tables})
+        return replace(look, asked=asked, required=self.scope.families)
 
     def forget(self) -> None:
         """Forget what answered before: the file is applied, or will not be tried again."""
@@ -187,24 +203,29 @@ class Probes:
     async def after(self, before: Before) -> tuple[Look, Verdict]:
         """Return what answers after the apply, and what that means; at once when nothing speaks against it.
 
-        Raises Unavailable where the kernel does not answer until time is over.
+        Raises Unavailable where kernel or NetworkManager do not answer until time is over.
         """
         time = asyncio.get_running_loop().time
-        began, seconds = time(), self.seconds
+        began, end = time(), time() + self.seconds
         look, wish = NO_LOOK, before.wish
         while True:
-            last = time() - began >= seconds  # known before the round, so that the last one is a whole one
+            last = time() >= end  # known before the round, so that the last one is a whole one
             try:
                 snapshot = self.edges.kernel.snapshot()
                 # After an interruption the link may have come up moments ago, and its changes since are not known.
-                if before.look.interrupted or has_restarted(before.snapshot, snapshot, _links(wish)):
-                    seconds = max(self.seconds, self.forward_seconds)
-                look = await self._round(before.look, look, wish, snapshot)
+                learns = before.look.interrupted or has_restarted(before.snapshot, snapshot, _links(wish))
+                more = self.forward_seconds if learns else 0.0
+                held, given_up = await self._leases_held(before, snapshot, time() - began)
+                look = await self._round(before, look, snapshot, held)
                 found = verdict(before.look, look)
-                waits = is_undecided(snapshot, wish.addresses) and time() - began < DAD_SECONDS
-                if last or not (found.failed or waits):
+                checks = is_undecided(snapshot, wish.addresses) and time() - began < DAD_SECONDS
+                # Also where nothing is demanded: an address that goes in some seconds would be selected as node IP.
+                if not (found.failed or checks or given_up) or (last and not given_up):
                     return look, found
-            except Unavailable:  # the kernel does not answer at present
+                end = max(end, began + more)
+                if found.lease and time() < began + LEASE_SECONDS + more:  # with the lease the gateway is asked, too
+                    end = max(end, min(time() + GATEWAY_SECONDS, began + LEASE_SECONDS + more))
+            except Unavailable:  # what is asked does not answer at present
                 if last:
                     raise
             await asyncio.sleep(PAUSE_SECONDS)
@@ -224,14 +245,26 @@ class Probes:
                     return
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _round(self, before: Look, last: Look, wish: Desired, snapshot: Snapshot) -> Look:
-        """Ask what is new or could fail, and return all that is known now."""
-        asked = questions(snapshot, self._servers(snapshot), self.scope)
-        old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before)}
-        old |= {each: last.answers[each] for each in asked if each in last.answers}
-        due = [each for each in asked if each not in old or is_awaited(each, old[each], before)]
-        answers = old | await self._ask(due, ROUND_SECONDS)
-        return look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
+    async def _round(self, before: Before, last: Look, snapshot: Snapshot, held: Collection[str]) -> Look:
+        """Ask what is new or could fail, and return all that is known now, with leases for the links *held*."""
+        asked = questions(snapshot, self._servers(snapshot), self.scope, large=before.wish.demands.mtu)
+        old = {each: Answer.NOT_ASKED for each in asked if is_hopeless(each, before.look)}
+        # A gateway may have answered over an address that the node does not keep.
+        old |= {each: last.answers[each] for each in asked if each in last.answers and each.kind is not Kind.GATEWAY}
+        due = [each for each in asked if old.get(each, Answer.NO) not in (Answer.YES, Answer.NOT_ASKED)]
+        given = old | await self._ask(due, ROUND_SECONDS)
+        answers = {each: given[each] for each in asked}
+        return look_at(snapshot, answers | known(snapshot, _links(before.wish)), self.scope, held)
+
+    async def _leases_held(self, before: Before, snapshot: Snapshot, seconds: float) -> tuple[frozenset[str], bool]:
+        """Return the links that NetworkManager holds a lease for, and whether one still has the address of another.
+
+        Raises Unavailable.
+        """
+        leases = await self._leases(before.wish)
+        own = {link: {each.address for each in snapshot.addresses if each.link == link} for link in leases}
+        held = {link for link, mark in leases.items() if is_held(before.leases.get(link), mark, seconds, own[link])}
+        return frozenset(held), any(leases[link].address in own[link] for link in leases.keys() - held)
 
     async def _ask(self, asked: Iterable[Question], seconds: float) -> dict[Question, Answer]:
         found = tuple(asked)
@@ -248,8 +281,8 @@ class Probes:
         edges, address = self.edges, question.address
         try:
             if question.target:
-                least = min(HTTPS_SECONDS, self.seconds) if question.target.path else 0.0
-                return await edges.targets.answers(question.target, max(seconds, least))
+                longest = min(HTTPS_SECONDS, self.seconds) if question.target.path else ROUND_SECONDS
+                return await edges.targets.answers(question.target, longest)
             if address is None:
                 return Answer.UNKNOWN
             if question.kind is Kind.DNS:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,11 @@ import structlog
 
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.nmstate.failure import FailureKind
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.questions import NO_LOOK, Look, Question
 from nodenet.core.probes.report import PATH, report
-from nodenet.core.probes.verdict import SWITCH, ProbeFailed, Verdict, in_use, summary
+from nodenet.core.probes.verdict import Verdict, in_use, summary
 from nodenet.stages.apply.probes import Before, Probes
 
 log = structlog.get_logger()
@@ -103,19 +102,17 @@ class Probing:
         look = replace(before.look, proven=self._proven, interrupted=self._interrupted)
         self._before = replace(before, look=self._probes.remember(self._file.digest, look, before.wish))
         if before.duplicates:
-            self._refuse(await before.duplicates.first())
+            self._refuse(await before.duplicates.taken())
         self.way_out = self._interrupted or self._before.look.way_out is not None
 
     async def accept(self) -> None:
         """Return when the apply may be committed.
 
-        Raises ProbeFailed where the node would be cut off, or another host has defended an address meanwhile.
+        Raises ProbeFailed where the node would be cut off, or another host has an IPv6 address of the file.
         """
         if not self._probes.seconds:
             return
         look, found = await self._probes.after(self._before)
-        if self._before.duplicates and not found.failed:  # only then the link is known to carry packets again
-            self._refuse(await self._before.duplicates.rest())
         self._report(look, found)
         for text in found.noted:
             log.warning(f"After the apply {text}", message=Message.PROBE_SILENT, stage="nmstate")
@@ -124,14 +121,14 @@ class Probing:
         if said := summary(look):
             self.answering = f"; these answer: {said}"
 
-    def _refuse(self, taken: Collection[Question]) -> None:
-        """Raise ProbeFailed for addresses that other hosts have, if there are any."""
+    def _refuse(self, taken: Mapping[Question, str]) -> None:
+        """Raise ProbeFailed for addresses that other hosts have, with their MACs, if there are any."""
         if not taken:
             return
-        found = Verdict(tuple(map(in_use, taken)))
+        found = Verdict(tuple(in_use(question, mac) for question, mac in taken.items()), taken=True)
         self._report(NO_LOOK, found)
-        remedy = f"Give this node an address of its own; {SWITCH}"
-        raise ProbeFailed(FailureKind.PROBE, "; ".join(found.failed), remedy)
+        if failure := found.failure:
+            raise failure
 
     async def restored(self) -> None:
         """Return when the network is as before the apply, or does not come back in time."""

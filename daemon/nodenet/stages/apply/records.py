@@ -9,25 +9,24 @@ from typing import TypeVar
 
 import structlog
 
+from nodenet.core.change import record
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
-from nodenet.ports import Files
+from nodenet.ports import Files, Store
 
 log = structlog.get_logger()
 
-STATE = PurePosixPath("/var/lib/nodenet")
-INTENT = STATE / "intent.json"
-ENDED = PurePosixPath("/run/nodenet/intent.json")
-"""How the last apply of a node file has ended, where INTENT may not say so; `stages.apply.last_record`."""
-BRIDGE_INTENT = STATE / "bridge-intent.json"
+STATE = record.STATE
+CHANGE = record.PATH
+"""The change of the network that is open, and the network before it; `core.change`."""
+INTENT = record.RESULT[record.What.NODE_FILE]
+"""How the last apply of a node file has ended."""
+BRIDGE_INTENT = record.RESULT[record.What.BRIDGE]
 BRIDGE = STATE / "bridge.json"
-GOOD = STATE / "good.json"
+OFPORTS = STATE / "ofports.json"
+"""Which OpenFlow port number each link below a bridge keeps; `core.open_vswitch.ofports`."""
 NEW_FILE = STATE / "trial.json"
 """How often a new node file was booted with; `core.apply.new_file`."""
-TRIAL = STATE / "try.json"
-"""The network from before a trial that has not ended."""
-APPLY = STATE / "apply.json"
-"""The network from before an apply of a node file that has not ended."""
 PRIVATE = 0o600
 
 T = TypeVar("T")
@@ -36,16 +35,18 @@ T = TypeVar("T")
 class Records:
     """Small files under /var/lib/nodenet, each with its version inside."""
 
-    def __init__(self, files: Files) -> None:
-        """Read and write through *files*."""
+    def __init__(self, files: Files, store: Store | None = None) -> None:
+        """Read and write through *files*, or through *store*: what it does not write yet is true all the same."""
         self._files = files
+        self._store = store
+        self._read = store.read if store else files.read
 
     def load(self, path: PurePosixPath, parse: Callable[[bytes], T]) -> T | None:
         """Return the record, None when there is none; one that *parse* refuses (ValueError) is set aside.
 
         Raises PublishFailed where the disk does not say what there is.
         """
-        content = self._files.read(path)
+        content = self._read(path)
         if not content:
             return None
         try:
@@ -53,6 +54,8 @@ class Records:
         except ValueError as error:
             with suppress(PublishFailed):  # on a disk that is full it is the next boot that sets it aside
                 self._set_aside(path, content, error)
+            if self._store:
+                self._store.save(path, None)
             return None
 
     def _set_aside(self, path: PurePosixPath, content: bytes, error: Exception) -> None:
@@ -62,5 +65,8 @@ class Records:
         log.warning(f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path))
 
     def save(self, path: PurePosixPath, content: bytes) -> None:
-        """Write the record whole. Raises PublishFailed."""
-        self._files.write(path, content, PRIVATE)
+        """Write the record whole. Raises PublishFailed where there is no store."""
+        if self._store:
+            self._store.save(path, content)
+        else:
+            self._files.write(path, content, PRIVATE)

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.br_ex.record import ProfileSettings
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.value import frozen
 from nodenet.ports import Manager, Profiles
+from nodenet.stages.apply.others import OthersOnLinks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeProfiles:
     """NetworkManager's profiles of the interfaces br-ex and br-ex1."""
 
     profiles: Profiles
     manager: Manager
+    others: OthersOnLinks
 
     async def set(self, settings: ProfileSettings, *, again: bool = False) -> None:
         """Set properties of the bridges' own profiles, and reapply those that a device uses.
@@ -35,11 +36,12 @@ class BridgeProfiles:
             differed = await self.profiles.set(profile.uuid, changes)
             if not (differed or again) or device is None or device.profile is None:
                 continue
-            if "ipv6" in changes and device.lease6:
-                # NetworkManager 1.58 ends DHCPv6 permanently when IPv6 settings are reapplied.
-                await self.profiles.activate(profile.uuid, bridge)
-            else:
-                await self.profiles.reapply(bridge)
+            async with self.others.kept():  # NetworkManager leaves nothing on the link that it did not put there
+                if "ipv6" in changes and device.lease6:
+                    # NetworkManager 1.58 ends DHCPv6 permanently when IPv6 settings are reapplied.
+                    await self.profiles.activate(profile.uuid, bridge)
+                else:
+                    await self.profiles.reapply(bridge)
 
     async def _refuse_while_starting(self, bridge: str) -> None:
         """Raise Unavailable unless NetworkManager has read all its profiles."""

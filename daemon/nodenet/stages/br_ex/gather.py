@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -13,8 +12,12 @@ from nodenet.core.kernel.snapshot import AddressFlag
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.nmstate.state import without_addresses
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.ownership import rule
+from nodenet.core.ownership.difference import without_others
+from nodenet.core.ownership.things import Others
 from nodenet.core.settings.model import Datapath
-from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Sysctls, Transaction
+from nodenet.core.value import frozen
+from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Standing, Sysctls, Transaction
 
 DEFAULT_BRIDGE = PurePosixPath("/etc/ovnk/default_bridge")
 EXTRA_BRIDGE = PurePosixPath("/etc/ovnk/extra_bridge")
@@ -22,7 +25,7 @@ NEW_LINKS = "default"
 """The name below /proc/sys that has the settings of links to come."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gatherer:
     """The edges that have facts about the node."""
 
@@ -30,6 +33,7 @@ class Gatherer:
     ovsdb: Ovsdb
     sysctls: Sysctls
     kernel: Kernel
+    standing: Standing
     files: Files
     vips: tuple[IPAddress, ...] = ()
     """Addresses of the cluster that this node may hold at this moment: they move with their holder, not with a link."""
@@ -44,13 +48,14 @@ class Gatherer:
     ) -> BridgeFacts:
         """Return the facts as they are now; *remembered* is the uplink of the last boot, with its permanent MAC.
 
-        The node IPs may be on another link than when they were selected. Without Open vSwitch there are no bridges.
-        Raises NmstateFailure, Unavailable, PublishFailed.
+        The node IPs may be on another link than when they were selected. What other programs put on a bridge is left
+        out of the state. Raises NmstateFailure, Unavailable, PublishFailed.
         """
         found = await self.profiles.inventory()
-        own = selection.node_ips if selection else ()
-        vips = {str(vip) for vip in self.vips if vip not in own}
-        state = without_addresses(await transaction.show(), vips)
+        vips = {str(vip) for vip in self.vips if not selection or vip not in selection.node_ips}
+        bridges = await self.ovsdb.bridges() if self.ovsdb.answers() else ()  # without Open vSwitch there are none
+        others = Others(self.standing.noted(), frozenset(rule.foreign_ports(bridges)))
+        state = without_others(without_addresses(await transaction.show(), vips), others)
         named = {place: self._text(place) for place in (DEFAULT_BRIDGE, EXTRA_BRIDGE)}
         links = {*_with_addresses(state), *(text.strip() for text in named.values() if text)}
         addresses = self.kernel.snapshot().addresses
@@ -71,7 +76,7 @@ class Gatherer:
             extra_bridge=named[EXTRA_BRIDGE],
             remembered=remembered,
             remembered_mac=remembered_mac,
-            ovs=await self.ovsdb.bridges() if self.ovsdb.answers() else (),
+            ovs=bridges,
         )
 
     async def prove_plugin(self) -> None:

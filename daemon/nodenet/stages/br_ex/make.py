@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem
@@ -20,11 +20,17 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.br_ex.uplink import BRIDGE
+from nodenet.core.change.record import Change, What
 from nodenet.core.errors import Unavailable
+from nodenet.core.network_manager.profiles import KEYFILES
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
+from nodenet.stages.apply.network_before import network_of_links
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.profile_backup import ProfileKeeper
-from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, Records
+from nodenet.stages.apply.records import BRIDGE as BRIDGE_RECORD
+from nodenet.stages.apply.records import Records
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.duplicate_checks import DuplicateChecks
 from nodenet.stages.br_ex.leases import StaticLeases
@@ -32,7 +38,7 @@ from nodenet.stages.br_ex.neighbours import neighbours_follow
 from nodenet.stages.br_ex.verify import Verifier
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeMakerEdges:
     """What a bridge is made with."""
 
@@ -56,13 +62,13 @@ class BridgeMaker:
         self._records = Records(edges.files)
         self._pipeline = pipeline
         self._checks = DuplicateChecks(edges.files, edges.sysctls, edges.dns)
-        self._profiles = BridgeProfiles(edges.profiles, edges.manager)
+        self._profiles = BridgeProfiles(edges.profiles, edges.manager, pipeline.others)
         self._leases = StaticLeases(edges.clock, pipeline.boot_id, edges.profiles, self._profiles, edges.verifier)
 
     @property
     def record(self) -> BridgeRecord | None:
         """What the bridges were made of."""
-        return self._records.load(BRIDGE, bridge_record.parse)
+        return self._records.load(BRIDGE_RECORD, bridge_record.parse)
 
     @property
     def may_have_left_rows(self) -> bool:
@@ -75,7 +81,7 @@ class BridgeMaker:
 
     def save(self, record: BridgeRecord) -> None:
         """Write the record. Raises PublishFailed."""
-        self._records.save(BRIDGE, bridge_record.render(record))
+        self._records.save(BRIDGE_RECORD, bridge_record.render(record))
 
     async def make(self, transaction: Transaction, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
         """Make the bridges; return the record, which says whether a lease is still static.
@@ -148,13 +154,13 @@ class BridgeMaker:
         NetworkManager does not sync a deletion: a keyfile that a power cut brought back would make the uplink a port of
         a bridge that no record has.
         """
-        self._pipeline.sync()
+        self._edges.files.sync(KEYFILES)
         if record := self.record or (BridgeRecord({}) if removed_in else None):  # there may be none yet
             self.save(replace(record.without(bridges), removed_in=removed_in))
         if leaves_rows:
             self._pipeline.save(self._pipeline.intent("", Phase.ROLLED_BACK, in_force=None, brings_bridge=False))
         else:
-            self._edges.files.remove(BRIDGE_INTENT)
+            self._pipeline.save(None)
 
     def found_good(self) -> None:
         """Take note that the bridges are as they should be, where an interrupted apply left that open.
@@ -163,7 +169,6 @@ class BridgeMaker:
         """
         intent = self._pipeline.record
         if intent and intent.phase is not Phase.GOOD:
-            self._pipeline.sync()
             self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=intent.digest))
 
     async def adopt(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
@@ -226,9 +231,10 @@ class BridgeMaker:
         digest = hashlib.sha256(text.encode()).hexdigest()
         intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
         links = {*moves, *moves.values()}
+        change = Change(What.BRIDGE, BRIDGE, intent, await network_of_links(self._edges.keeper, links))
+        good = replace(intent, phase=Phase.GOOD, in_force=digest)
         async with self._checks.without_probe(sorted(links)), neighbours_follow(self.verifier.neighbours, moves):
-            await self._pipeline.apply(transaction, text, intent, accept)
-        self._pipeline.save(replace(intent, phase=Phase.GOOD, in_force=digest))
+            await self._pipeline.apply(transaction, text, change, good, accept)
 
     async def restore_checks(self) -> None:
         """Restore the checks for duplicate addresses that an apply left out. Raises PublishFailed."""

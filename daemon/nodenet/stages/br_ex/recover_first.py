@@ -29,8 +29,6 @@ from nodenet.stages.br_ex.repair import BridgeRepairer
 
 log = structlog.get_logger()
 
-PATIENCE_SECONDS = 5.0
-"""How long the address may take to come back by itself: a rollback has just been asked for, or a server is slow."""
 CONFIRM_SECONDS = 10.0
 """How long a DHCP server may take to confirm a lease of an earlier boot before it is used without."""
 RESTORING = "restoring the network from before br-ex"
@@ -50,7 +48,7 @@ class RecoverFirst:
         self._pipeline = pipeline
         self._kernel = kernel
         self._lost = LostNetwork(repairer)
-        self._missed = self._unconfirmed = NEVER
+        self._unconfirmed = NEVER
         self._looked = False
         self._problem: Problem | None = None
         """The first record that could not be read or written, or keyfile that could not be restored."""
@@ -96,12 +94,6 @@ class RecoverFirst:
         intent, record = self._pipeline.record, self._maker.record
         if record and await self._follow_renamed(record):
             record = self._maker.record
-        if intent and record and intent.phase is Phase.APPLYING:
-            # NetworkManager has no checkpoint of an earlier boot: an address that is there needs no rollback first.
-            if not (intent.boot_id != self._pipeline.boot_id and self._has_address(record)):
-                return await self._recover(record)
-            if not self._is_static(record):
-                return None
         if record and record.leases:
             # After a rollback a lease is static only on a bridge that was there before.
             rolled_back = intent is not None and intent.phase is Phase.ROLLED_BACK
@@ -122,37 +114,17 @@ class RecoverFirst:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         return None
 
-    async def restore_lost(self, patience: float = PATIENCE_SECONDS) -> Waiting | BridgeRecord | None:
-        """Restore the network from before br-ex where an apply of this boot without an end has lost the addresses.
+    async def give_up_lost(self) -> Waiting | BridgeRecord | None:
+        """Give br-ex up where Open vSwitch does not work and the node is without its address; never raises.
 
-        Return what that waits for: NetworkManager, and the addresses for *patience* seconds. With patience also where
-        Open vSwitch does not work: then return the record of what was given up. Never raises.
+        Return what that waits for, or the record of what was given up.
         """
         try:
-            record = self._maker.record
-            if self._pipeline.is_open and record and self._is_lost(record):
-                return await self._recover(record, patience)
-            if not (record and self._is_lost(record)):  # the stage that chooses the node IP may wait for it
-                self._missed = NEVER
-            return await self._give_up_lost(record) if patience else None
+            return await self._give_up_lost(self._maker.record)
         except (Unavailable, RollbackFailed) as error:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         except PublishFailed:  # the stage behind it reports that
             return None
-
-    async def _recover(self, record: BridgeRecord, patience: float = PATIENCE_SECONDS) -> Waiting | None:
-        if waiting := await self._pipeline.obstacle(PLAIN, uses_ovs=False):
-            return waiting
-        if not self._is_lost(record):
-            self._missed = NEVER
-            return None  # on the uplink or on the bridge: configure-ovs sees to the rest
-        now = self._pipeline.now()
-        self._missed = self._missed.holds(now)
-        if self._missed.left(now, patience) > 0:
-            reason = f"{record.node_ips[0]} is missing since the making of br-ex was interrupted"
-            return Waiting(reason, frozenset({Topic.KERNEL}), 1.0)
-        await self._give_back(record, "The making of br-ex was interrupted and the node has lost its address")
-        return None
 
     async def _follow_renamed(self, record: BridgeRecord) -> bool:
         """Restore the plain network of an uplink that has another name now; return whether that was necessary.
@@ -259,9 +231,6 @@ class RecoverFirst:
                 self._begun = record
                 text = f"{why}. The network from before br-ex is restored"
                 log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
-            with self._going_on():  # a kill before the end of that leaves an apply without an end
-                started = self._pipeline.intent(RESTORING, Phase.APPLYING, in_force=None, brings_bridge=False)
-                self._pipeline.save(started)
             # A stop in the middle would leave the uplink with neither the bridge nor its own profile.
             self._leaves_rows = not self._repairer.database_answers
             restored = self._repairer.give_back(record, old_names)

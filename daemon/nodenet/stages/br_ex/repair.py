@@ -9,14 +9,15 @@ from collections.abc import Collection, Iterable, Sequence
 
 import structlog
 
-from nodenet.core.br_ex.condition import BridgeCondition, Rule, is_port, orphans, readdressed
+from nodenet.core.br_ex.condition import BridgeCondition, Rule, network_before, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.renamed import renamed_uplinks
+from nodenet.core.change.way_back import way_back
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
-from nodenet.core.network_manager.profiles import Profile
 from nodenet.ports import Ovsdb, Profiles
+from nodenet.stages.apply.network_before import profiles_of
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 
 log = structlog.get_logger()
@@ -102,38 +103,21 @@ class BridgeRepairer:
     async def give_back(self, record: BridgeRecord, old_names: Collection[str] = ()) -> list[PublishFailed]:
         """Restore the network of *record* from before its bridges; return which keyfiles could not be written.
 
-        Raises Unavailable. A link that an administrator has given a profile of its own since keeps that one, and so
-        does one whose profile was changed since. *old_names* are those of uplinks that have another name now.
+        Raises Unavailable. *old_names* are those of uplinks that have another name now.
         """
-        inventory = await self._profiles.inventory()
-        # For a link that lost its profile, or has a new name, NetworkManager has made one itself, in memory.
-        theirs = self._of_others(record, tuple(profile for profile in inventory.profiles if not profile.generated))
-        links = {*record.uplinks, *record.uplinks.values(), *old_names}
-        new = [each for each in inventory.profiles if each.uuid not in record.present and each.link in links]
-        for profile in new:
-            of_bridge = is_port(profile) or profile.kind.startswith("ovs-")
-            if of_bridge or (profile.generated and profile.link not in theirs):
-                await self._profiles.delete(profile.uuid)
-        originals = {link: kept for link, kept in record.originals.items() if link not in theirs}
-        # A profile without a name of a link matches by other things.
-        plain = {each.uuid: each.link for each in inventory.profiles if not is_port(each)}
-        lacking = {link: kept for link, kept in originals.items() if plain.get(kept.uuid) not in ("", link)}
-        unwritten = [error for kept in lacking.values() if (error := await self._keeper.give_back(kept))]
+        now = await self._profiles.inventory()
+        links = {*record.originals, *old_names}
+        present = await profiles_of(now, self._profiles.keep, links)
+        for link, name in readdressed(record, now.profiles).items():
+            text = f"{link} keeps the profile {name!r}, which was made after br-ex"
+            log.info(text, message=Message.BRIDGE_NOTE, stage="configure-ovs")
+        way = way_back(network_before(record, now, present, old_names), now, present, rolled_back=False)
+        for uuid in way.delete:
+            await self._profiles.delete(uuid)
+        unwritten = [error for each in way.give_back if (error := await self._keeper.give_back(each))]
         # The node IP does not need Open vSwitch: a row that is left is removed when br-ex is made.
         for bridge in record.uplinks if self._ovsdb.answers() else ():
             await self._ovsdb.remove_bridge(bridge)
-        active = {device.link: device.profile.uuid if device.profile else None for device in inventory.devices}
-        for link, kept in originals.items():
-            # A NIC that is gone cannot be waited for: the node IP may be on another link.
-            if link in active and (link in lacking or active[link] != kept.uuid):
-                await self._profiles.activate(kept.uuid, link)
+        for uuid, link in way.activate:
+            await self._profiles.activate(uuid, link)
         return unwritten
-
-    def _of_others(self, record: BridgeRecord, profiles: tuple[Profile, ...]) -> dict[str, str]:
-        """Return the links for which another program made a profile since, with its name; the journal names them."""
-        found = {link: readdressed(profiles, record.present, link) for link in record.originals}
-        for link, name in found.items():
-            if name:
-                text = f"{link} keeps the profile {name!r}, which was made after br-ex"
-                log.info(text, message=Message.BRIDGE_NOTE, stage="configure-ovs")
-        return {link: name for link, name in found.items() if name}

@@ -1,13 +1,13 @@
 """When does a node get its addresses back that br-ex has lost after kubelet was started with them?
 
-The stage that chooses the node IP runs no more then. NetworkManager forgets its checkpoint where it ends in the middle
-of an apply, so it rolls nothing back. And it takes the addresses from a bridge that it finds without Open vSwitch.
+The stage that chooses the node IP runs no more then. NetworkManager takes the addresses from a bridge that it finds
+without Open vSwitch.
 """
 
 from __future__ import annotations
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Failed, Outcome, Waiting
+from nodenet.core.boot.outcome import Outcome, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.stages.br_ex.recover_first import RecoverFirst
@@ -15,7 +15,7 @@ from nodenet.stages.br_ex.stage import ConfigureOvsStage
 
 
 class RestoreFirst:
-    """Restores the network that br-ex has lost in this boot, before the stage that makes br-ex and after it."""
+    """Gives br-ex up where it keeps the node from its address, before the stage that makes br-ex."""
 
     def __init__(self, stage: ConfigureOvsStage, recover: RecoverFirst) -> None:
         """Run *stage*; *recover* knows the way back."""
@@ -24,13 +24,9 @@ class RestoreFirst:
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that; Failed where br-ex was given up."""
-        match await self._recover.restore_lost():
+        match await self._recover.give_up_lost():
             case Waiting() as waiting:
                 return waiting
             case BridgeRecord() as record:
                 return self._stage.given_up(facts, record)
-        outcome = await self._stage.attempt(facts, request)
-        if isinstance(outcome, Failed):
-            # The stage has waited for a rollback, and its next attempt may be minutes away.
-            await self._recover.restore_lost(patience=0.0)
-        return outcome
+        return await self._stage.attempt(facts, request)

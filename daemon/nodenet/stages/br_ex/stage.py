@@ -1,19 +1,21 @@
 """The configure-ovs stage: is br-ex there, over the link that carries the node IP, and if not, can it be made?
 
 prove Open vSwitch → gather → plan → difference → make, with the address carried over → finish. Nothing is touched
-before Open vSwitch is seen to work; a failure is rolled back, reported, and tried again when the cause may be gone.
+before Open vSwitch is seen to work. An apply that fails is rolled back and reported. Pods run on the node by then:
+no timer tries again, only an event that says that the cause may be gone, an order, or the next boot.
 """
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import structlog
 
-from nodenet.core.backoff import backoff
+from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -23,7 +25,7 @@ from nodenet.core.br_ex.explain import conditions
 from nodenet.core.br_ex.facts import ADOPTED, BridgeFacts
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.br_ex.uplink import BRIDGE, uplinks
+from nodenet.core.br_ex.uplink import BRIDGE, refuse_another_uplink, uplinks
 from nodenet.core.errors import (
     BridgeForeign,
     LibnmstateMissing,
@@ -35,8 +37,10 @@ from nodenet.core.errors import (
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
+from nodenet.core.node_ip.rules import Rule as NodeIpRule
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
 from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.pipeline import Pipeline
@@ -67,12 +71,13 @@ PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
 """The uplink's name, where the shell script that made br-ex before kept it."""
 REMEDY = "Look at `systemctl status NetworkManager ovsdb-server ovs-vswitchd`"
+AGAIN = "then run `nodenetctl bridge make`"
 GIVEN_UP = "br-ex kept the node from its address: it is gone until it can be made"
 MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED, Rule.ADDRESS_BELOW})
 """Findings that no apply can repair: the links below would not get their configuration back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigureOvsEdges:
     """What the stage works with."""
 
@@ -103,7 +108,8 @@ class ConfigureOvsStage:
         self._remover = remover
         self._pipeline = pipeline
         self._awaited = NEVER
-        self._failures = 0
+        self._has_tried = False
+        """Whether this process has come to an apply."""
         self._later = LaterLooks(edges.ovsdb, maker)
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
@@ -118,12 +124,12 @@ class ConfigureOvsStage:
             await self._maker.verifier.back(facts.selection.node_ips if facts.selection else ())
             return self._rolled_back(facts, error)
         except (RollbackFailed, PublishFailed) as error:
-            return self._retried(Problem.of(error), facts, CAUSES)
+            return Failed(Problem.of(error), facts, Again(CAUSES))
         except Unavailable as error:
             return self._wait(facts, request, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
         if isinstance(outcome, Waiting):
             return self._wait(facts, request, outcome)
-        self._awaited, self._failures = NEVER, 0
+        self._awaited = NEVER
         self._later.remember(outcome, request, facts)
         return replace(outcome, again=Again(CAUSES, MAX_LOOK_SECONDS)) if owes_checks else outcome
 
@@ -150,9 +156,9 @@ class ConfigureOvsStage:
             return waiting or await self._remove(facts, record)
         if done := await self._later.look(request, facts, record):
             return done
-        waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
+        waiting = await self._obstacle(facts)
         # With a silent DHCP server NetworkManager does not become ready: what is there already needs no apply.
-        if waiting and (self._pipeline.is_open or not (record and (record.leases or carries(record, facts)))):
+        if waiting and not (record and (record.leases or carries(record, facts))):
             return waiting
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
@@ -161,20 +167,24 @@ class ConfigureOvsStage:
                 await self._edges.ovsdb.park_ovn()
             self._edges.files.write(PARKED, b"")
         async with self._edges.nmstate.transaction() as transaction:
-            return await self._with(transaction, facts, record)
+            return await self._with(transaction, facts, request, record)
 
-    async def _with(self, transaction: Transaction, facts: Facts, record: BridgeRecord | None) -> Done | Waiting:
+    async def _with(
+        self, transaction: Transaction, facts: Facts, request: Request, record: BridgeRecord | None
+    ) -> Done | Waiting:
         known = await self._gather(transaction, facts, record)
         found = conditions(known, uplinks(known))
         if await self._repairer.repair(found):
             known = await self._gather(transaction, facts, record)
             found = conditions(known, uplinks(known))
+        if not (request.by_name or _by_hint(facts)):
+            refuse_another_uplink(known)
         if foreign := next((item for item in found if item.owner is Owner.FOREIGN), None):
             remedy = f'Remove {foreign.bridge}, or set `configure-ovs = "skip"` so that nodenet does not use it'
             raise BridgeForeign(foreign.findings[0].sentence, remedy=remedy)
         for item in found:
             if wrong := next((finding for finding in item.findings if finding.rule in MADE_ANEW), None):
-                if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+                if waiting := await self._obstacle(facts):
                     return waiting
                 self._later.forget()
                 await self._remover.remove(transaction, known, record, (item.bridge,))
@@ -184,11 +194,39 @@ class ConfigureOvsStage:
         log_ports_of_others(self._edges.files, found)
         plan = bridge.plan(known, self._edges.datapath)
         adopted = all(item.sound and item.owner is not Owner.OURS for item in found[: len(plan.uplinks)])
-        left = {} if adopted else await transaction.compare(json.dumps(bridge.compared(plan, known)), known.state)
+        left = {} if adopted else await transaction.compare(json.dumps(plan.document), known.state)
         if left:
+            await self._refuse_another_try(request)
             return await self._make(transaction, plan, known, facts, left)
         await self._mark(found)
         return await self._keep(plan, known, facts, record)
+
+    async def _obstacle(self, facts: Facts) -> Waiting | None:
+        """Return what must be waited for: of NetworkManager's start no more than the activation of the uplink.
+
+        Another link may be long in its start, as one whose DHCP server does not answer. Raises Unavailable,
+        RollbackFailed.
+        """
+        waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
+        if waiting is None or facts.selection is None or facts.selection.link is None:
+            return waiting
+        with contextlib.suppress(Unavailable):
+            if facts.selection.link in (await self._edges.gatherer.profiles.inventory(profiles=False)).settled:
+                return await self._pipeline.obstacle(BRIDGE, uses_ovs=True, early=True)
+        return waiting
+
+    async def _refuse_another_try(self, request: Request) -> None:
+        """Return unless an apply has failed in this boot and all that is new is this process. Raises NmstateFailure.
+
+        Each try costs the node its address for a while, and pods run on it. Without kubelet there are none.
+        """
+        last, is_first = self._pipeline.record, not self._has_tried
+        self._has_tried = True
+        failed = last and last.digest and (last.phase, last.boot_id) == (Phase.ROLLED_BACK, self._pipeline.boot_id)
+        ordered = request.by_name or request.retry_refused
+        if is_first and failed and not ordered and await self._edges.systemd.any_runs((KUBELET,)):
+            why = "an apply has failed in this boot, and kubelet runs"
+            raise NmstateFailure(FailureKind.VERIFICATION, why, "Look at `journalctl -u nodenetd -b`")
 
     async def _mark(self, found: Iterable[BridgeCondition]) -> None:
         """Mark an adopted bridge of the old script in the database."""
@@ -218,7 +256,7 @@ class ConfigureOvsStage:
     async def _make(
         self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document
     ) -> Done | Waiting:
-        if waiting := await self._pipeline.obstacle(BRIDGE, uses_ovs=True):
+        if waiting := await self._obstacle(facts):
             return waiting
         await self._edges.gatherer.prove_plugin()
         await self._edges.gatherer.prove_datapath(self._edges.datapath)
@@ -261,7 +299,7 @@ class ConfigureOvsStage:
         selection = facts.selection
         if selection and selection.link in record.uplinks.values():
             bridges = {link: name for name, link in record.uplinks.items()}
-            selection = replace(selection, link=bridges[str(selection.link)])
+            selection = selection.moved(bridges)
         detail = ", ".join(f"{uplink.bridge} over {uplink.link} ({uplink.reason})" for uplink in plan.uplinks)
         detail += CARRIES if record.finish else ""
         known = replace(facts, bridge=main.bridge, uplink=main.link, selection=selection)
@@ -276,25 +314,26 @@ class ConfigureOvsStage:
         self._awaited = self._awaited.holds(now)
         if self._awaited.left(now, PATIENCE_SECONDS) > 0:
             return replace(waiting, topics=again.topics)
-        return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, again)
+        return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, Again(again.topics))
 
     def _rolled_back(self, facts: Facts, failure: NmstateFailure) -> Failed:
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
-        problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", failure.remedy)
+        remedy = f"{failure.remedy}; {AGAIN}" if failure.remedy else AGAIN.capitalize()
+        problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", remedy)
         # A rollback is an event of NetworkManager's itself; where nothing was touched, the cause may be one.
         topics = CAUSES if failure.kind is FailureKind.DEPENDENCY else frozenset({Topic.OVS})
-        return self._retried(problem, facts, topics)
+        return Failed(problem, facts, Again(topics))
 
-    def _retried(self, problem: Problem, facts: Facts, topics: frozenset[Topic]) -> Failed:
-        """Return the failure of an apply: tried again with a back-off, or on an event of *topics*."""
-        self._failures += 1
-        return Failed(problem, facts, Again(topics, backoff(self._failures, 30.0, 900.0)))
+
+def _by_hint(facts: Facts) -> bool:
+    """Whether an administrator's hint has put the node IP where it is."""
+    return bool(facts.selection and facts.selection.selected and facts.selection.selected[0].rule is NodeIpRule.HINT)
 
 
 def _plain(facts: Facts, uplinks: Mapping[str, str | None]) -> Facts:
     """Return *facts* without the bridges of *uplinks*: bridge → the link that has its addresses now."""
     selection = facts.selection
     if selection and selection.link in uplinks:
-        selection = replace(selection, link=uplinks[str(selection.link)])
+        selection = selection.moved(uplinks)
     return replace(facts, bridge=None, uplink=None, selection=selection)

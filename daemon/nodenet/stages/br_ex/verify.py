@@ -10,18 +10,19 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from nodenet.core.br_ex.plan import Expectation
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.value import frozen
 from nodenet.ports import Kernel, Neighbours, Profiles, Sysctls
 
 BASELINE_SECONDS = 1.0
-ANSWER_SECONDS = 5.0
-"""How long a gateway may take that answered before."""
+ANSWER_SECONDS = 35.0
+"""How long a gateway may take that answered before: a switch port that has learnt nothing yet may not forward for 30 s
+(IEEE 802.1D), and the bridge is a new port to it."""
 TAKE_SECONDS = 10.0
 BACK_SECONDS = 10.0
 """How long the node IPs may take to come back after a rollback; then READY waits for them, and is reported as lost."""
@@ -30,7 +31,7 @@ ASK_SECONDS = 0.1
 """Between two questions to NetworkManager."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verifier:
     """Checks the kernel, NetworkManager and the neighbours."""
 

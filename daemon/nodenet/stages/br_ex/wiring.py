@@ -6,7 +6,7 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import BRIDGE_INTENT
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
@@ -29,9 +29,8 @@ class BridgeWiring:
         self._settings = settings
         self.verifier = verifier or Verifier(edges.kernel, edges.profiles, edges.neighbours)
         self.pipeline = Pipeline(
-            PipelineEdges.of(edges),
-            edges.boot_id,
-            float(settings.apply_timeout),
+            edges,
+            settings,
             BRIDGE_INTENT,
             StageName.CONFIGURE_OVS.value,
         )
@@ -52,7 +51,9 @@ class BridgeWiring:
         )
         self.remover = BridgeRemover(self.keeper, self.verifier, self.maker, self.repairer)
         vips = (*settings.api_vips, *settings.ingress_vips)
-        self.gatherer = Gatherer(edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.files, vips)
+        self.gatherer = Gatherer(
+            edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.standing, edges.files, vips
+        )
 
     def stage(self) -> ConfigureOvsStage:
         """Return the stage."""

@@ -3,31 +3,48 @@
 from __future__ import annotations
 
 import asyncio
+from ipaddress import ip_address
 
 import structlog
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services import upstreams
-from nodenet.core.hosted_services.upstreams import ROOT, Place
-from nodenet.core.ip import IPAddress
+from nodenet.core.hosted_services.upstreams import Place
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.messages import Message
+from nodenet.core.settings.hosted import ClusterDnsTrust
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 from nodenet.ports import ResolverProbe
 from nodenet.ports.hosted_services import Sockets
+from nodenet.ports.vips import NameLookup
 
 log = structlog.get_logger()
+
+LOCALHOST = ip_address("127.0.0.1")
+TRUST_REMEDY = "Run CoreDNS as a service of systemd, or set `[hosted] cluster_dns` to root"
+LOOP_REMEDY = "Let the Corefile forward to the servers of the site, and not to /etc/resolv.conf"
+
+
+@frozen
+class Asks:
+    """What the servers of this node are asked with."""
+
+    probe: ResolverProbe
+    names: NameLookup
+    sockets: Sockets
 
 
 class ClusterDns:
     """The CoreDNS of this node."""
 
-    def __init__(self, probe: ResolverProbe, sockets: Sockets, domain: str) -> None:
-        """*domain* is the cluster's."""
-        self._probe = probe
-        self._sockets = sockets
+    def __init__(self, asks: Asks, domain: str, trust: ClusterDnsTrust) -> None:
+        """*domain* is the cluster's, *trust* whose servers are believed."""
+        self._asks = asks
         self._domain = domain
+        self._trust = trust
         self._refused: set[int] = set()
-        """Ports with a server that is not root's; each is logged once."""
+        """Ports with a server that is not asked; each is logged once."""
         self.place: Place | None = None
         """Where the one is that answered at the last look."""
 
@@ -52,26 +69,36 @@ class ClusterDns:
         return next((place for place, answers in zip(others, alive, strict=True) if answers), None)
 
     async def _answers(self, place: Place) -> bool:
-        return await self._probe.answers(place[0], f"api-int.{self._domain}", place[1])
+        address, port = place
+        if not await self._asks.probe.answers(address, f"api-int.{self._domain}", port):
+            return False
+        known = await self._asks.names.addresses(address, f"{upstreams.LOOP}.{self._domain}", Family.IPV4, port)
+        if LOCALHOST in known:
+            self._refuse(port, f"{self._not_asked(port)}: it asks this node's DNS, which would ask it", LOOP_REMEDY)
+        return LOCALHOST not in known
 
     def _believed(self, places: list[Place]) -> list[Place]:
-        """Return the places where root alone listens; none where the kernel does not say who does."""
+        """Return the places where all servers are believed; none where the kernel does not say who listens."""
         try:
-            sockets = self._sockets.udp(upstreams.CLUSTER_PORTS)
+            sockets, services = self._asks.sockets.udp(upstreams.CLUSTER_PORTS), self._asks.sockets.services()
         except Unavailable as error:
-            self._refuse(0, f"No server of this node is asked for names of {self._domain}: {error.cause}")
+            self._refuse(0, f"No server of this node is asked for names of {self._domain}: {error.cause}", TRUST_REMEDY)
             return []
-        makers = {place: upstreams.makers(place, sockets) for place in places}
-        for (address, port), users in makers.items():
-            for other in sorted(users - {ROOT})[:1]:
-                cause = (
-                    f"A server on port {port} of this node is not asked for names of {self._domain}: "
-                    f"user {other} has a socket on {address}, and only root's is believed"
-                )
-                self._refuse(port, cause)
-        return [place for place, users in makers.items() if users == {ROOT}]
+        found = []
+        for place in places:
+            here = upstreams.receivers(place, sockets)
+            doubtful = [one for one in here if not upstreams.is_believed(one, services, self._trust)]
+            if doubtful:
+                whose = f"a socket on {place[0]}, of user {doubtful[0].uid}, is of no service of systemd"
+                self._refuse(place[1], f"{self._not_asked(place[1])}: {whose}", TRUST_REMEDY)
+            elif here:
+                found.append(place)
+        return found
 
-    def _refuse(self, port: int, cause: str) -> None:
+    def _not_asked(self, port: int) -> str:
+        return f"A server on port {port} of this node is not asked for names of {self._domain}"
+
+    def _refuse(self, port: int, cause: str, remedy: str) -> None:
         if port not in self._refused:
             self._refused.add(port)
-            log.warning(cause, message=Message.CLUSTER_DNS_REFUSED, cause=cause, remedy="Let CoreDNS run as root")
+            log.warning(cause, message=Message.CLUSTER_DNS_REFUSED, cause=cause, remedy=remedy)

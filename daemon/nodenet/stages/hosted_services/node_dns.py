@@ -7,7 +7,7 @@ the wanted one, so a dnsmasq that was killed, restarted or changed is correct ag
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import PurePath
 
@@ -18,6 +18,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import dns_guard, dns_problems, paths, upstreams
+from nodenet.core.hosted_services.dnsmasq import local_names
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.here import expected, likely
 from nodenet.core.hosted_services.model import Inputs, Service
@@ -34,10 +35,11 @@ from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
-from nodenet.ports.vips import ApiIntFile, CacheFiles, OtherStacks
-from nodenet.stages.hosted_services.cluster_dns import ClusterDns
+from nodenet.ports.vips import ApiIntFile, CacheFiles, NameLookup, OtherStacks
+from nodenet.stages.hosted_services.cluster_dns import Asks, ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
 from nodenet.stages.hosted_services.outside_links import OutsideLinks
 from nodenet.stages.hosted_services.owed_restart import OwedRestart
@@ -53,7 +55,7 @@ NAMELESS_SECONDS = 3.0
 LOCALHOST = ip_address("127.0.0.1")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeDnsEdges:
     """Everything outside that DNS of this node needs."""
 
@@ -70,6 +72,7 @@ class NodeDnsEdges:
     api_int: ApiIntFile
     stacks: OtherStacks
     sockets: Sockets
+    names: NameLookup
     ovsdb: Ovsdb
 
 
@@ -83,7 +86,8 @@ class NodeDns:
         self._options = options_of(settings)
         self._given: tuple[str | None, upstreams.Servers] = (None, ())
         """The process that was given servers last, and these."""
-        self._cluster = ClusterDns(edges.probe, edges.sockets, self._options.cluster_domain)
+        asks = Asks(edges.probe, edges.names, edges.sockets)
+        self._cluster = ClusterDns(asks, self._options.cluster_domain, settings.hosted.cluster_dns)
         self._owed = OwedRestart(edges.texts)
         self._disk = OnDisk(edges.caches, edges.api_int, self._options)
         self._links = OutsideLinks(edges.ovsdb, edges.clock)
@@ -153,7 +157,8 @@ class NodeDns:
         inputs, made, edges = given.inputs, given.plan, self._edges
         if Service.DNSMASQ not in made.texts:
             return DnsLook(note="DNS is not served")
-        texts: dict[PurePath, str] = {CONFIGURATION: made.texts[Service.DNSMASQ], paths.HOSTS: made.hosts}
+        text = made.texts[Service.DNSMASQ] + await edges.dnsmasq.further()
+        texts: dict[PurePath, str] = {CONFIGURATION: text, paths.HOSTS: made.hosts}
         if self._settings.hosted.mode is HostedMode.RENDER:
             edges.texts.write(texts)
             return DnsLook(note="dnsmasq's configuration is written and nothing is started (hosted.mode)")
@@ -234,7 +239,7 @@ class NodeDns:
 
     def _others(self, inputs: Inputs) -> Others:
         """Return what else serves DNS here; a server on another address, as 127.0.0.53, is not in the way."""
-        found = self._edges.stacks.look((UNIT,), (PORT,), ())
+        found = self._edges.stacks.look((UNIT,), (PORT,))
         ours = (LOCALHOST, *inputs.here.addresses)
         return replace(found, listeners=tuple(one for one in found.listeners if one.is_at(ours)))
 
@@ -271,7 +276,8 @@ class NodeDns:
         another = False
         if self._given[0] == owner:  # not before its first servers: that would delay them
             another = await self._cluster.look((LOCALHOST, *inputs.here.addresses))
-        wanted = upstreams.servers(known, self._cluster.place, self._options.cluster_domain)
+        names = local_names(inputs)
+        wanted = upstreams.servers(known, self._cluster.place, self._options.cluster_domain, names)
         if self._given != (owner, wanted):
             await self._edges.dnsmasq.set_servers(wanted)
             if another:  # what the one before has said is forgotten: it may have been another program's word

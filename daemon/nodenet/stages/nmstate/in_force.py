@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 from nodenet.core.apply.intent import Phase
@@ -14,7 +14,7 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
-from nodenet.ports import Files, Transaction
+from nodenet.ports import Store, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 
 BRIDGE_IN_THE_WAY = (
@@ -26,9 +26,9 @@ BRIDGE_IN_THE_WAY = (
 class InForce:
     """The file that the network was last made by: in the record, and before nodenet in the marker `applied`."""
 
-    def __init__(self, files: Files, pipeline: Pipeline, directory: PurePath) -> None:
+    def __init__(self, store: Store, pipeline: Pipeline, directory: PurePath) -> None:
         """*directory* has the marker."""
-        self._files = files
+        self._store = store
         self._pipeline = pipeline
         self._directory = directory
 
@@ -41,7 +41,8 @@ class InForce:
         text, refused = file.text, None
         left: dict[str, Any] = {}
         try:
-            if not (left := await transaction.difference(text)):
+            others = await self._pipeline.others.now(bridges=wish.uses_ovs)
+            if not (left := await transaction.difference(text, others)):
                 return left
         except NmstateFailure as failure:
             if failure.kind is not FailureKind.INVALID:
@@ -51,7 +52,9 @@ class InForce:
         if not (known or refused):
             return left
         above = tuple(name for name in (BRIDGE, EXTRA_BRIDGE) if name not in wish.bridges)
-        left = await transaction.difference_below(text, above)  # raises too, unless only bridges were in the way
+        left = await transaction.difference_below(
+            text, above, others
+        )  # raises too, unless only bridges were in the way
         if refused and not known:
             raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
         return left
@@ -68,10 +71,11 @@ class InForce:
 
     def mark(self, file: NodeFile) -> None:
         """Keep the compatibility marker a byte copy of the applied file, for root only: it may contain secrets."""
-        self._files.write(self._directory / node_file.APPLIED, file.text.encode(), 0o600)
+        if not self._is_marked(file):
+            self._store.save(PurePosixPath(self._directory / node_file.APPLIED), file.text.encode())
 
     def _is_marked(self, file: NodeFile) -> bool:
-        return self._files.read(self._directory / node_file.APPLIED) == file.text.encode()
+        return self._store.read(PurePosixPath(self._directory / node_file.APPLIED)) == file.text.encode()
 
     def before(self, facts: Facts) -> Facts:
         """Return the facts of the file that is still applied; unchanged if the record cannot be read."""

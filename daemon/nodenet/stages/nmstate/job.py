@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
 
 from nodenet.core.boot.facts import Facts
+from nodenet.core.history.entry import Kind
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.value import frozen
+from nodenet.stages.apply.recorder import Story
+
+NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """One pass: the file, what it asks for, and the facts before it."""
 
@@ -20,10 +28,24 @@ class Job:
     retry_refused: bool
     interrupted: bool = False
     """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
-    early: bool = False
-    """Whether NetworkManager is still starting."""
+    unsettled: frozenset[str] = frozenset()
+    """The links of the file that NetworkManager still activates, at its start."""
+    prune: bool = False
+    """Whether what earlier files have left over is removed."""
+    left: tuple[str, ...] = ()
+    """What that is, in words, once the pass is over."""
 
     @property
     def applied(self) -> Facts:
         """The facts of a pass after which the file is in force."""
-        return replace(self.facts, applied_digest=self.file.digest, brings_bridge=self.wish.brings_bridge)
+        digest, bridge = self.file.digest, self.wish.brings_bridge
+        return replace(self.facts, applied_digest=digest, brings_bridge=bridge, left_over=self.left)
+
+    def story(
+        self, *, probes: str = "", cause: str = "", was: Mapping[str, Any] = NOTHING, pruned: bool = False
+    ) -> Story:
+        """What the history has to say of the pass beside its file; *was*: the network before it."""
+        kind = Kind.NODE_FILE if self.file.digest == self.facts.digest else Kind.GOING_BACK
+        kind = Kind.PRUNE if pruned else kind
+        who = "an administrator" if self.retry_refused else "the boot"
+        return Story(kind, self.facts.hostname, who, probes.removeprefix("; "), cause, was=was)

@@ -4,9 +4,9 @@ This is not a stage: it follows the status after READY. A file is good when the 
 seconds, and its uplink worked all the time. A reload begins that again: a node that was READY with the file before it
 has yet to get ready with the new one. So does a trial, during which the network is that of another file.
 
-The boots that a new file may cost are counted until the node is READY with it. Where another file is known good and
-can take its place, they are counted until the node has been READY for as long, whatever its uplink does: a file can let
-the kernel panic under the first traffic, in each boot.
+The boots that a file may cost are counted until the node is READY with it. Where another file is known good and can
+take its place, they are counted until the node has been READY with its node IPs for as long, whatever its gateway does:
+a file can let the kernel panic under the first traffic, in each boot, and one whose lease ends leaves the node dark.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.apply import last_good, new_file
-from nodenet.core.apply.last_good import LastGood
+from nodenet.core.apply import new_file
 from nodenet.core.backoff import backoff
 from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
+from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import APPLIED
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus
-from nodenet.ports import Clock, Files
-from nodenet.stages.apply.records import GOOD, NEW_FILE, Records
+from nodenet.ports import Clock, Files, Store
+from nodenet.stages.apply.history import History
+from nodenet.stages.apply.records import NEW_FILE, Records
 
 log = structlog.get_logger()
 
@@ -40,16 +41,19 @@ LONGEST_SECONDS = 600.0
 class KnownGood:
     """Keeps the node file that the node works with, and ends the count of boots that were lost with it."""
 
-    def __init__(self, files: Files, clock: Clock, boot_id: str) -> None:
-        """Keep records through *files*."""
+    def __init__(self, files: Files, clock: Clock, boot_id: str, store: Store | None = None) -> None:
+        """Keep records through *files*, or through *store*, which has those that the disk has not taken."""
         self._files = files
-        self._records = Records(files)
+        self._history = History(files)
+        self._records = Records(files, store)
         self._clock = clock
         self._boot_id = boot_id
         self._ready_with: tuple[str, bool] | None = None
         """The digest that the node is READY with, and whether that file is applied."""
         self._ready_since: float | None = None
         """When that began, where the boot still counts against the file."""
+        self._is_dark = False
+        """Whether node IPs are missing."""
         self._counts = False
         """Whether READY alone does not end the count of lost boots: there is another file to go back to."""
         self._since: tuple[str, float] | None = None
@@ -78,6 +82,7 @@ class KnownGood:
     def _seen(self, status: BootStatus, digest: str) -> float | None:
         """Do what is due now; return after how many seconds something will be. Raises PublishFailed."""
         applied = status.facts.applied_digest == digest
+        self._is_dark = status.drift is not None
         if self._ready_with != (digest, applied):
             self._counts = applied and self._has_other(digest, status.facts.hostname)
             self._ready_since = self._clock.boottime() if self._counts else None
@@ -92,6 +97,9 @@ class KnownGood:
     def _end_count(self, digest: str) -> float | None:
         """End the count of lost boots when it is time; return as `_seen`. Raises PublishFailed."""
         if self._ready_since is None:
+            return None
+        if self._is_dark:
+            self._ready_since = self._clock.boottime()
             return None
         if left := self._left(self._ready_since):
             return left
@@ -121,8 +129,8 @@ class KnownGood:
         return left + BEAT_SECONDS if left > 0 else 0.0  # the watchdog's beat shows the status again before that
 
     def ended(self) -> None:
-        """Do not count this boot against the file: nodenetd was asked to stop, after READY with it."""
-        if self._ready_with and self._ready_since is not None:
+        """Do not count this boot against the file: nodenetd was asked to stop, after READY with it, not in the dark."""
+        if self._ready_with and self._ready_since is not None and not self._is_dark:
             with suppress(PublishFailed):  # then it is counted: another boot without READY would have to follow
                 self._note_ready(self._ready_with[0], applied=False)
 
@@ -134,30 +142,31 @@ class KnownGood:
             self._records.save(NEW_FILE, new_file.render(after))
 
     def _keep(self, status: BootStatus, digest: str) -> bool:
-        """Keep the file as it was applied: the marker is its byte copy. Return whether it is kept.
+        """Note in the history that the node works with the file. Return whether that is noted. Raises PublishFailed.
 
-        A full disk may take the marker later. Raises PublishFailed.
+        A full disk may have taken no entry of the apply. Then there is one without the network: the text is known from
+        the marker, which is the byte copy of what was applied.
         """
-        content = self._files.read(PurePath(self.settings.node_file_dir) / APPLIED)
-        name, hostname = status.facts.node_file, status.facts.hostname
-        if content is None or name is None or hashlib.sha256(content).hexdigest() != digest:
-            return False  # another program has written the marker: what was applied is not known
-        if self._is_kept(digest, hostname):
-            return True
-        good = LastGood(name, content.decode(), digest, hostname, self._clock.unix())
-        self._records.save(GOOD, last_good.render(good))
-        log.info(f"{name} is the last known good node file now", message=Message.NODE_FILE_GOOD, stage="nmstate")
+        hostname = status.facts.hostname
+        entry = self._history.in_force()
+        if entry and entry.digest == digest and not entry.refused_for(hostname):
+            if entry.good:
+                return True
+            self._history.mark_good(entry)
+        else:
+            content = self._files.read(PurePath(self.settings.node_file_dir) / APPLIED)
+            name = status.facts.node_file
+            if content is None or name is None or hashlib.sha256(content).hexdigest() != digest:
+                return False  # another program has written the marker: what was applied is not known
+            kept = (name, content.decode(), digest, hostname, self._boot_id, self._clock.unix())
+            self._history.add(Entry(Kind.NODE_FILE, Result.COMMITTED, *kept, good=True))
+        log.info(
+            f"{status.facts.node_file} is the last known good node file now",
+            message=Message.NODE_FILE_GOOD,
+            stage="nmstate",
+        )
         return True
 
-    def _is_kept(self, digest: str, hostname: str | None) -> bool:
-        return self._good(hostname) == digest
-
     def _has_other(self, digest: str, hostname: str | None) -> bool:
-        return self._good(hostname) not in (None, digest)
-
-    def _good(self, hostname: str | None) -> str | None:
-        """Return the digest of the last known good file of this node, None without one. Raises PublishFailed."""
-        try:
-            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest
-        except ValueError:
-            return None
+        good = self._history.good(hostname).entry
+        return good is not None and good.digest != digest

@@ -7,19 +7,20 @@ the answer at once, and a node that works is not kept without its answer either.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
+from pathlib import PurePath
 
-from nodenet.core.apply.missing_links import WAIT_SECONDS, missing, missing_bases, reason
+from nodenet.core.apply.missing_links import WAIT_SECONDS, host_has, missing, missing_bases, reason
 from nodenet.core.boot.outcome import Topic, Waiting
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import CRIO, KUBELET
 from nodenet.core.since import Since
-from nodenet.ports import Clock, Kernel, Systemd
+from nodenet.core.value import frozen
+from nodenet.ports import Clock, Files, Kernel, Systemd
 from nodenet.stages.nmstate.job import Job
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """What a file waits for: the links that were missing at the last look, and since when."""
 
@@ -30,9 +31,10 @@ class Wait:
 class MissingLinks:
     """The links that node files wait for, or have waited for."""
 
-    def __init__(self, kernel: Kernel, systemd: Systemd, clock: Clock) -> None:
-        """Look for links in *kernel*; *systemd* knows whether kubelet runs."""
+    def __init__(self, kernel: Kernel, files: Files, systemd: Systemd, clock: Clock) -> None:
+        """Look for links in *kernel*, for their speeds in *files*; *systemd* knows whether kubelet runs."""
         self._kernel = kernel
+        self._files = files
         self._systemd = systemd
         self._clock = clock
         self._waits: dict[str, Wait] = {}
@@ -47,7 +49,7 @@ class MissingLinks:
         left, present = wait.since.left(self._clock.boottime(), WAIT_SECONDS), self._present()
         if left <= 0 or present is None or wait.names & present:
             return None
-        return _waiting(job, wait.names, left)
+        return self._waiting(job, wait.names, left)
 
     async def awaited(self, job: Job, failure: NmstateFailure) -> Waiting | None:
         """Return the wait for the links that *failure* is about; None: the file is refused now."""
@@ -70,7 +72,14 @@ class MissingLinks:
             self._over.add(digest)
             return None
         self._waits[digest] = Wait(since, names)
-        return _waiting(job, names, since.left(now, WAIT_SECONDS))
+        return self._waiting(job, names, since.left(now, WAIT_SECONDS))
+
+    def explained(self, job: Job, failure: NmstateFailure) -> NmstateFailure:
+        """Return *failure* with the links that this host has, where it is about one that the host does not have."""
+        present = self._present() if failure.kind is FailureKind.INVALID else None
+        if present is None or not missing(job.wish.links, present, failure):
+            return failure
+        return NmstateFailure(failure.kind, f"{failure.cause}; {self._there()}", failure.remedy, failure.said)
 
     def _present(self) -> frozenset[str] | None:
         """Return every name of every link, None while the kernel does not answer."""
@@ -79,6 +88,16 @@ class MissingLinks:
             return frozenset(name for link in links for name in (link.name, *link.altnames))
         return None
 
+    def _there(self) -> str:
+        """Return the links that this host has, in words. Raises Unavailable."""
+        links = self._kernel.snapshot().links
+        return host_has(links, {link.name: self._speed(link.name) for link in links if not link.loopback})
 
-def _waiting(job: Job, names: frozenset[str], seconds: float) -> Waiting:
-    return Waiting(reason(job.file.name, names), frozenset({Topic.KERNEL}), seconds)
+    def _speed(self, link: str) -> int:
+        """Return Mbit/s, 0 where the driver does not say (sysfs-class-net)."""
+        with suppress(PublishFailed, ValueError):
+            return int(self._files.read(PurePath("/sys/class/net") / link / "speed") or b"0")
+        return 0
+
+    def _waiting(self, job: Job, names: frozenset[str], seconds: float) -> Waiting:
+        return Waiting(reason(job.file.name, names, self._there()), frozenset({Topic.KERNEL}), seconds)

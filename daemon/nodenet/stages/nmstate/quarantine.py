@@ -9,33 +9,32 @@ from __future__ import annotations
 from contextlib import suppress
 from dataclasses import replace
 
-from nodenet.core.apply import intent, last_good, new_file
+from nodenet.core.apply import intent, new_file
 from nodenet.core.apply.intent import Intent
-from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed
+from nodenet.core.history.entry import Entry
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import NodeFile
-from nodenet.ports import Files
-from nodenet.stages.apply.records import GOOD, NEW_FILE, Records
+from nodenet.ports import Files, Store
+from nodenet.stages.apply.history import HISTORY, Good, History
+from nodenet.stages.apply.records import NEW_FILE, Records
 
 
 class Quarantine:
     """Counts the boots of a new file, and knows what takes its place."""
 
-    def __init__(self, files: Files, boot_id: str, limit: int) -> None:
+    def __init__(self, files: Files, store: Store, boot_id: str, limit: int) -> None:
         """Take a file out of use after *limit* boots with it that did not stay READY; 0: never."""
-        self._files = files
-        self._records = Records(files)
+        self._history = History(files)
+        self._records = Records(files, store)
         self._boot_id = boot_id
         self._limit = limit
         self._asked = ""
         """The digest of the file that an administrator asked for in this boot."""
         self._run: int | None = None
         """The run in which that was."""
-        self._given_up: NewFile | None = None
-        """What was given up in this run of nodenetd, also where the disk has not taken that."""
 
     def choose(self, file: NodeFile, hostname: str | None, *, run: int | None) -> tuple[NodeFile, Problem | None]:
         """Return the file to apply, and the problem where it is not *file*, or boots with *file* did not stay READY.
@@ -70,62 +69,58 @@ class Quarantine:
     def give_up(self, file: NodeFile, hostname: str | None, cause: str) -> bool:
         """Use the last known good file in the place of *file* for the rest of this boot; return whether there is one.
 
-        *cause* says what *file* did, as "failed its probes (…)". A full disk does not keep that one from its place.
+        *cause* says what *file* did, as "failed its probes (…)".
         """
         if not self.has_other(file, hostname):
             return False
         record = new_file.begun(self._known(), file.digest, self._boot_id)
-        self._given_up = replace(record, cut_off=self._boot_id, cause=cause)
-        with suppress(PublishFailed):
-            self._records.save(NEW_FILE, new_file.render(self._given_up))
+        self._records.save(NEW_FILE, new_file.render(replace(record, cut_off=self._boot_id, cause=cause)))
         return True
 
     def _without_cut(self, known: NewFile | None) -> NewFile | None:
         """Return what is *known* of a file that is to be tried again though it was given up in this boot."""
         if known is None or not known.cut_off:
             return known
-        again, self._given_up = replace(known, cut_off="", cause=""), None
-        with suppress(PublishFailed):
-            self._records.save(NEW_FILE, new_file.render(again))
+        again = replace(known, cut_off="", cause="")
+        self._records.save(NEW_FILE, new_file.render(again))
         return again
 
     def begin(self, digest: str, hostname: str | None) -> None:
-        """Note that this boot begins with the new file *digest*. A disk that does not take it is no reason to fail.
-
-        The last known good file is not new, also where a full disk has not taken what was noted of it.
-        """
+        """Note that this boot begins with the file *digest*, unless that is the last known good one."""
         before = self._known()
-        if before is None and self._is_good(digest, hostname):
+        good = self._good(hostname)
+        worked = before is not None and before.digest == digest and before.ready
+        if digest == good or (worked and good is None):  # without another file there is nothing to go back to
             return
         if self._asked == digest and new_file.lost_boots(before, digest, self._boot_id):
             before = None
-        with suppress(PublishFailed):
-            self._records.save(NEW_FILE, new_file.render(new_file.begun(before, digest, self._boot_id)))
+        self._records.save(NEW_FILE, new_file.render(new_file.begun(before, digest, self._boot_id)))
 
-    def _last_good(self, file: NodeFile, hostname: str | None, what: str) -> tuple[LastGood | None, Problem | None]:
+    def _last_good(self, file: NodeFile, hostname: str | None, what: str) -> tuple[Entry | None, Problem | None]:
         try:
-            content = self._files.read(GOOD)
-            if content is None:
-                return None, None  # there is nothing to go back to
-            good = last_good.parse(content, hostname)
-        except (ValueError, PublishFailed) as error:
-            cause = f"{what}, and the last known good node file {GOOD} cannot be used: {error}"
-            remedy = f"Correct {file.name}, or run `nodenetctl reload --wait`; remove {GOOD} if it is another node's"
+            found = self._history.good(hostname)
+            why = found.why
+        except PublishFailed as error:
+            found, why = Good(), error.cause
+        good = found.entry
+        if good is None and why:
+            cause = f"{what}, and no good entry of the history in {HISTORY} can be used: {why}"
+            remedy = f"Correct {file.name}, or run `nodenetctl reload --wait`; remove the entry if it is another node's"
             return None, Problem(Message.LAST_GOOD_INVALID, cause, remedy)
-        if good.digest == file.digest:
-            return None, None
+        if good is None or good.digest == file.digest:
+            return None, None  # there is nothing to go back to
         cause = f"{what}: the last known good {good.name} is used in its place"
         remedy = f"Correct {file.name}; `nodenetctl reload --wait` tries it once more as it is"
         return good, Problem(Message.NODE_FILE_QUARANTINED, cause, remedy)
 
-    def _is_good(self, digest: str, hostname: str | None) -> bool:
-        with suppress(ValueError, PublishFailed):
-            return last_good.parse(self._files.read(GOOD) or b"", hostname).digest == digest
-        return False
+    def _good(self, hostname: str | None) -> str | None:
+        """Return the digest of the last known good file, None without one."""
+        with suppress(PublishFailed):
+            good = self._history.good(hostname).entry
+            return good.digest if good else None
+        return None
 
     def _known(self) -> NewFile | None:
-        if self._given_up:
-            return self._given_up
         with suppress(PublishFailed):
             return self._records.load(NEW_FILE, new_file.parse)
         return None

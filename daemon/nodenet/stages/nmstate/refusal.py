@@ -1,20 +1,18 @@
-"""A node file is refused: what does its record remember, and what comes before kubelet may start?"""
+"""A node file is refused: what does its record remember?"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from nodenet.core.apply.intent import ROLLBACK_SECONDS, TOUCHED, Phase
-from nodenet.core.boot.outcome import Again, Failed, Outcome, Waiting
-from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed
+from nodenet.core.boot.outcome import Failed, Outcome, Waiting
+from nodenet.core.errors import NodenetError, RollbackFailed
 from nodenet.core.nmstate.failure import FailureKind
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.outcomes import failed
-from nodenet.stages.nmstate.tries import Tries
-from nodenet.stages.nmstate.way_back import WayBack
 
 LATE_SECONDS = ROLLBACK_SECONDS + 23.0
 """For so long a checkpoint is waited for that cannot be rolled back: NetworkManager's own time-out may end it."""
@@ -22,23 +20,18 @@ LOOK_SECONDS = 5.0
 
 
 class Refusal:
-    """Refuses files: not again in this boot, and with the network from before."""
+    """Refuses files: not again in this boot."""
 
-    def __init__(self, pipeline: Pipeline, probes: Probes, way_back: WayBack, tries: Tries, in_force: InForce) -> None:
+    def __init__(self, pipeline: Pipeline, probes: Probes, in_force: InForce) -> None:
         """Write the record of *pipeline*."""
         self._pipeline = pipeline
         self._probes = probes
-        self._way_back = way_back
-        self._tries = tries
         self._in_force = in_force
         self._stuck: tuple[str, float] | None = None
         """Why a checkpoint of another apply is there, and since when (CLOCK_BOOTTIME)."""
 
     def of(self, job: Job, failure: NodenetError) -> Failed:
-        """Return the outcome of a file that *failure* was the end of; its record keeps it from another try.
-
-        Where the disk does not take the record, that is a part of the cause: the network comes first.
-        """
+        """Return the outcome of a file that *failure* was the end of; its record keeps it from another try."""
         self._probes.forget()
         cause = f"{job.file.name}: {failure.cause}"
         record = self._pipeline.record
@@ -47,10 +40,7 @@ class Refusal:
             by_probes = record.phase is Phase.APPLYING or getattr(failure, "kind", None) is FailureKind.PROBE
             ended = replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy)
             ended = replace(ended, way_out=record.way_out and by_probes, interrupted=job.interrupted)
-            try:
-                self._pipeline.save(ended)
-            except PublishFailed as error:
-                return failed(self._in_force.before(job.facts), error, f"{cause}; {error.cause}")
+            self._pipeline.save(ended)
         return failed(self._in_force.before(job.facts), failure, cause)
 
     def of_another(self, job: Job, error: RollbackFailed) -> Outcome | None:
@@ -67,16 +57,3 @@ class Refusal:
         if now - self._stuck[1] < LATE_SECONDS:
             return Waiting(error.cause, MANAGER, LOOK_SECONDS, facts)
         return failed(facts, error, error.cause)
-
-    async def back_first(self, job: Job, refused: Failed, failure: NodenetError | None = None) -> Outcome:
-        """Return *refused* once the network from before the file is back that no rollback has put back.
-
-        kubelet waits for that, but no longer than for any file: with *failure*, which is not given when time is over.
-        """
-        waiting = await self._way_back.restored()
-        if waiting is None:
-            return refused
-        if failure is None:
-            return replace(refused, again=Again(waiting.topics, waiting.seconds))
-        self._tries.begun(job.file.digest, failure, job.began)
-        return replace(waiting, facts=self._in_force.before(job.facts))

@@ -15,11 +15,13 @@ from typing import Any
 import structlog
 
 from nodenet.core.apply import intent
-from nodenet.core.apply.intent import Phase, Plan
+from nodenet.core.apply.intent import Intent, Phase, Plan
 from nodenet.core.apply.retry import TRIES, delay
+from nodenet.core.apply.unsettled import reason
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
 from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.change.record import Change, What
 from nodenet.core.errors import (
     LibnmstateMissing,
     NodeFileInvalid,
@@ -29,30 +31,39 @@ from nodenet.core.errors import (
     Unavailable,
 )
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
-from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.find import NodeFile, Search
 from nodenet.core.probes.verdict import ProbeFailed
-from nodenet.ports import Files, Nmstate, Transaction
+from nodenet.core.trial.trial import not_applied
+from nodenet.ports import Transaction
+from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changed import log_changed
+from nodenet.stages.apply.moved import prepared
+from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.recorder import Recorder, shown_now
+from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
+from nodenet.stages.nmstate.leftovers import Wanted, left_behind
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
-from nodenet.stages.nmstate.owed import Owed
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
+from nodenet.stages.nmstate.settling import Settling
+from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
-from nodenet.stages.nmstate.way_back import WayBack
 
 log = structlog.get_logger()
 
+SETTLING_SECONDS = 1.0
+"""How often it is looked whether NetworkManager has activated the links of the file."""
 UNAVAILABLE_SECONDS = 5.0
 """When something that does not answer is asked again without an event."""
 
@@ -62,48 +73,49 @@ class NmstateStage:
 
     def __init__(  # noqa: PLR0913  (its parts)
         self,
-        files: Files,
-        nmstate: Nmstate,
+        edges: StageEdges,
         pipeline: Pipeline,
-        early: EarlyStart,
+        settling: Settling,
         probes: Probes,
         quarantine: Quarantine,
-        way_back: WayBack,
         missing: MissingLinks,
+        going_back: GoingBack,
+        recorder: Recorder,
+        taken: Taken,
         directory: PurePath,
+        *,
+        prunes: bool = False,
     ) -> None:
-        """Look for node files in *directory*."""
-        self._node_files = NodeFiles(files, nmstate, directory)
-        self._nmstate = nmstate
+        """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over."""
+        self._node_files = NodeFiles(edges.files, edges.nmstate, directory)
+        self._nmstate = edges.nmstate
+        self._keeper = ProfileKeeper(edges.profiles, edges.files)
         self._pipeline = pipeline
-        self._early = early
+        self._settling = settling
         self._probes = probes
         self._quarantine = quarantine
-        self._way_back = way_back
         self._missing = missing
+        self._going_back = going_back
+        self._recorder = recorder
+        self._prunes = prunes
+        self._taken = taken
         self._directory = directory
-        self._in_force = InForce(files, pipeline, directory)
+        self._in_force = InForce(edges.store, pipeline, directory)
         self._tries = Tries()
-        self._refusal = Refusal(pipeline, probes, way_back, self._tries, self._in_force)
-        self._owed = Owed(pipeline, probes, self._tries, self._in_force)
+        self._refusal = Refusal(pipeline, probes, self._in_force)
         self._told = ""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
         try:
-            self._owed.pay()
-            over = self._tries.time_is_over(self._pipeline.now())
-            if over and not self._node_files.is_still(self._told, facts.hostname):
-                self._tries.clear()
-                over = False
-            if not over and (waiting := await self._way_back.restored()):  # also without a file
-                return replace(waiting, facts=self._in_force.before(facts))
-            facts = replace(facts, node_file=None, digest=None, unused=None)
+            if request.as_read and (edited := self._node_files.edited(facts)):
+                return Skipped(not_applied(edited), facts)
+            facts = replace(facts, node_file=None, digest=None, unused=None, left_over=())
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found)
-            file = self._node_files.read(found.found)
+            file = self._node_files.read(found.found, facts.hostname)
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
             if wish.empty:
@@ -111,30 +123,34 @@ class NmstateStage:
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: nothing to apply")
             self._tell_found(file)
-            run = request.run if request.retry_refused else None
-            file, problem = self._quarantine.choose(file, facts.hostname, run=run)
-            if file.digest != facts.digest:
-                wish = await self._node_files.wanted(file, found)
-            cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
-            job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short)
-            return beside(await self._settled(job), problem)
+            return await self._chosen(file, wish, found, facts, request)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return self._ended(facts, error)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
 
+    async def _chosen(self, own: NodeFile, wish: Desired, found: Search, facts: Facts, request: Request) -> Outcome:
+        """Settle *own*, or the last known good file in its place, behind the network of that one. Raises."""
+        run = request.run if request.retry_refused else None
+        file, problem = self._quarantine.choose(own, facts.hostname, run=run)
+        if file.digest != own.digest:
+            if waiting := await self._going_back.first(wish, facts.hostname):
+                return replace(waiting, facts=self._in_force.before(facts))
+            wish = await self._node_files.wanted(file, found)
+        cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
+        prune = request.prune or self._prunes
+        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short, prune=prune)
+        return beside(await self._settled(job), problem)
+
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
-        """Return the outcome of a pass that *error* has ended; a disk that fails is asked again first."""
-        if isinstance(error, PublishFailed) and not self._owed.is_due and (waiting := self._way_back.unread(error)):
-            return replace(waiting, facts=self._in_force.before(facts))
+        """Return the outcome of a pass that *error* has ended."""
         if isinstance(error, node_file.Rivals):
             facts = replace(facts, node_file=error.names)
-        return replace(failed(self._owed.facts(facts), error, error.cause), again=self._owed.again)
+        return failed(self._in_force.before(facts), error, error.cause)
 
     def _none(self, facts: Facts, reason: str) -> Outcome:
         """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
-        skipped = Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
-        return beside(skipped, self._way_back.problem)
+        return Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:
@@ -152,20 +168,18 @@ class NmstateStage:
                 return other
             if waiting := self._instead(job, f"could not be rolled back ({error.cause})"):
                 return waiting
-            return await self._refusal.back_first(job, self._refusal.of(job, error), error)
+            return self._refusal.of(job, error)
 
     async def _settle(self, job: Job) -> Outcome:
         """Ask for the difference and do what it calls for."""
         if used_up := self._tries.used_up(job.file.digest, self._pipeline.now()):
-            return await self._refusal.back_first(job, self._refusal.of(job, used_up))
-        if waiting := await self._way_back.restored() or self._missing.still(job):
+            return self._refusal.of(job, used_up)
+        if waiting := self._missing.still(job):
             return replace(waiting, facts=self._in_force.before(job.facts))
-        applied = self._in_force.is_only_compared(job.file)
-        job = replace(job, early=await self._early.allows(job.file.digest, job.wish.links, applied=applied))
-        if waiting := await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=job.early):
-            # An early file waits for something else, as Open vSwitch's database: that has no event to wake the stage.
-            seconds = waiting.seconds if job.early else self._early.pause(waiting.seconds)
-            return replace(waiting, seconds=seconds, facts=self._in_force.before(job.facts))
+        compared = self._in_force.is_only_compared(job.file)
+        job = replace(job, unsettled=await self._settling.links(job.wish, in_force=compared))
+        if waiting := await self._obstacle(job, compared=compared):
+            return replace(waiting, facts=self._in_force.before(job.facts))
         try:
             known = self._in_force.knows(job.file)
             last = self._pipeline.record
@@ -175,14 +189,11 @@ class NmstateStage:
             async with (
                 self._nmstate.transaction() as transaction,
                 around(interrupted=interrupted, patience=self._patience(job)) as probing,
-                self._way_back.looking(job.file, job.wish, applies=not known),
             ):
                 left = await self._in_force.difference(job.file, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, left)
         except NmstateFailure as failure:
             return await self._again_or_refused(job, failure)
-        except PublishFailed as error:
-            return await self._refused_without_record(job, error)
 
     def _patience(self, job: Job) -> float:
         """Return for how many seconds a silent gateway is asked before the apply.
@@ -196,18 +207,25 @@ class NmstateStage:
         self, job: Job, transaction: Transaction, probing: Probing, left: Mapping[str, Any]
     ) -> Outcome:
         record, file, boot_id = self._pipeline.record, job.file, self._pipeline.boot_id
-        if job.early and left and self._in_force.knows(file):
-            return self._until_started(job)  # what it gave a link may be on its way still
-        plan = intent.plan(file.digest, record, boot_id, matches=not left, retry_refused=job.retry_refused)
+        if job.unsettled and left and self._in_force.knows(file):
+            return self._until_settled(job)  # what it gave a link may be on its way still
+        old = await self._recorder.left_over(job.wish, job.facts.hostname, transaction)
+        job, removed = left_behind(job, old)
+        matches = not (left or removed)
+        retry = job.retry_refused or self._taken.waits(file.digest)
+        plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
         match plan:
             case Plan.KEEP:
                 self._in_force.mark(file)
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 reason = f"{file.name} is applied already and the state matches it"
                 return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
-                self._owed.write(job)
+                self._pipeline.save(self._good(job))
+                self._in_force_now(job)
+                await self._recorder.committed(file, job.wish, job.story(), transaction)
                 said = f"{file.name} asks for what is there already; nothing was applied"
                 return Done(said, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.REFUSE if record:
@@ -217,47 +235,51 @@ class NmstateStage:
             case _ if waiting := await self._missing.before(job):
                 return replace(waiting, facts=self._in_force.before(job.facts))
             case _:
-                done = await self._apply(job, transaction, probing)
+                done = await self._apply(job, transaction, probing, Wanted.of(file.text, left, removed))
         if record and record.digest == file.digest and not job.retry_refused:
             log_changed(record, boot_id, file.name, left, "nmstate")
         return done
 
-    async def _apply(self, job: Job, transaction: Transaction, probing: Probing) -> Done:
+    async def _apply(self, job: Job, transaction: Transaction, probing: Probing, wanted: Wanted) -> Done:
         before = self._in_force.before(job.facts)
         await probing.begin()
+        was = await shown_now(transaction)
         record = self._pipeline.intent(
             job.file.digest, Phase.APPLYING, in_force=before.applied_digest, brings_bridge=before.brings_bridge
         )
         record = replace(record, way_out=probing.way_out, interrupted=job.interrupted)
-
-        def committed() -> None:
-            self._owed.committed(job)
-            probing.ended()  # the file is kept, also if its record cannot be written
-
+        network = await network_of_file(self._keeper, job.wish)
+        change = Change(What.NODE_FILE, job.file.name, record, network)
         try:
-            async with self._way_back.kept(job.file, job.wish):
-                seconds = await self._pipeline.apply(transaction, job.file.text, record, probing.accept, committed)
-            self._owed.write(job)
-        except (ProbeFailed, PublishFailed) as error:
-            if isinstance(error, ProbeFailed) or isinstance(error.__cause__, ProbeFailed):
-                await probing.restored()
+            async with prepared(self._pipeline.changes, network, job.file.name, wanted.difference):
+                seconds = await self._pipeline.apply(transaction, wanted.text, change, self._good(job), probing.accept)
+        except ProbeFailed:
+            await probing.restored()
             raise
+        probing.ended()
+        self._in_force_now(job)
+        story = job.story(probes=probing.answering, was=was, pruned=wanted.prunes)
+        await self._recorder.committed(job.file, job.wish, story, transaction)
         detail = f"Applied {job.file.name} and verified it in {seconds:.1f} s{probing.answering}"
         return Done(detail, job.applied, Message.NETWORK_APPLIED)
+
+    def _good(self, job: Job) -> Intent:
+        digest, bridge = job.file.digest, job.wish.brings_bridge
+        return self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge)
+
+    def _in_force_now(self, job: Job) -> None:
+        self._tries.clear()
+        self._probes.forget()
+        self._in_force.mark(job.file)
 
     async def _again_or_refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         """Wait for a link that is missing; try again what may pass, a bounded number of times."""
         if waiting := await self._missing.awaited(job, failure):
             return replace(waiting, facts=self._in_force.before(job.facts))
-        failure = without_secrets(failure, job.wish.secrets)
+        failure = without_secrets(self._missing.explained(job, failure), job.wish.secrets)
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         name, digest = job.file.name, job.file.digest
-        if job.early:
-            if self._early.failed(digest):
-                text = f"{name} could not be applied while NetworkManager was starting: {failure.cause}"
-                log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
-            return self._until_started(job)
         number = self._tries.another(digest, failure, began=job.began, now=self._pipeline.now())
         if number is None:
             return await self._refused(job, failure)
@@ -266,23 +288,14 @@ class NmstateStage:
         reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
         return Waiting(reason, seconds=delay(number), facts=self._in_force.before(job.facts))
 
-    async def _refused_without_record(self, job: Job, error: PublishFailed) -> Outcome:
-        """Refuse a file that was rolled back where the disk takes no record of that: no other try could begin.
-
-        Raises *error* where that is the cause itself.
-        """
-        failure = error.__cause__
-        if job.early or not isinstance(failure, NmstateFailure):
-            raise error
-        self._tries.over(job.file.digest)
-        return await self._refused(job, without_secrets(failure, job.wish.secrets))
-
     async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-        refused = self._refusal.of(job, failure)
+        refused = await self._taken.again(job.file.digest, failure, self._refusal.of(job, failure))
+        self._tries.over(job.file.digest)
+        self._recorder.refused(job.file, job.story(cause=failure.cause))
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
-        return instead or await self._refusal.back_first(job, refused, failure)
+        return instead or refused
 
     def _instead(self, job: Job, why: str) -> Waiting | None:
         """Return the wait for the last known good file, None where there is no other; *why* this one is not used."""
@@ -292,6 +305,11 @@ class NmstateStage:
             f"the last known good file: {job.file.name} {why}", seconds=0.0, facts=self._in_force.before(job.facts)
         )
 
-    def _until_started(self, job: Job) -> Waiting:
-        seconds = self._early.pause(UNAVAILABLE_SECONDS)
-        return Waiting(ManagerState.STARTING.value, MANAGER, seconds, self._in_force.before(job.facts))
+    async def _obstacle(self, job: Job, *, compared: bool) -> Waiting | None:
+        """Return what must be waited for before the file is applied or compared. Raises Unavailable, RollbackFailed."""
+        if job.unsettled and not compared:
+            return self._until_settled(job)
+        return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
+
+    def _until_settled(self, job: Job) -> Waiting:
+        return Waiting(reason(job.unsettled), MANAGER, SETTLING_SECONDS, self._in_force.before(job.facts))

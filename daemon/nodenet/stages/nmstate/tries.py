@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.apply.retry import BUDGET_SECONDS, may_try_again
 from nodenet.core.errors import NodenetError
 from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tried:
     """How often a file was tried, when that began (seconds of CLOCK_BOOTTIME), and how the last try failed."""
 
@@ -25,10 +24,6 @@ class Tries:
         """Begin with none."""
         self._failed: dict[str, Tried] = {}
 
-    def time_is_over(self, now: float) -> bool:
-        """Return whether a file has failed that is not refused yet, and is waited for no longer."""
-        return any(now - tried.began >= BUDGET_SECONDS for tried in self._failed.values())
-
     def another(self, digest: str, failure: NmstateFailure, *, began: float, now: float) -> int | None:
         """Count a try of *digest* that *began* and failed; return its number, None where no other may follow."""
         before = self._failed.pop(digest, None)
@@ -37,10 +32,6 @@ class Tries:
             return None
         self._failed[digest] = Tried(number, since, failure)
         return number
-
-    def begun(self, digest: str, failure: NodenetError, began: float) -> None:
-        """Let the time of *digest* begin, which is not tried again: its network has yet to be undone."""
-        self._failed[digest] = Tried(1, began, failure)
 
     def used_up(self, digest: str, now: float) -> NodenetError | None:
         """Return how *digest* failed last where its time is over; then it is counted no more."""

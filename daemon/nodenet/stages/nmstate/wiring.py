@@ -6,23 +6,27 @@ from pathlib import PurePath
 
 from nodenet.core.settings.model import Settings
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.pipeline import Pipeline, PipelineEdges
+from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
-from nodenet.stages.nmstate.early import EarlyStart
+from nodenet.stages.apply.recorder import Recorder
+from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.quarantine import Quarantine
+from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
-from nodenet.stages.nmstate.way_back import WayBack
+from nodenet.stages.nmstate.taken import Taken
 
 
 def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     """Return the stage for *settings*."""
-    pipeline = Pipeline(PipelineEdges.of(edges), edges.boot_id, float(settings.apply_timeout))
-    early = EarlyStart(edges.manager, edges.profiles, edges.clock)
+    pipeline = Pipeline(edges, settings)
+    settling = Settling(edges.manager, edges.profiles, edges.kernel, edges.clock)
     probes = Probes.of(edges, settings)
-    quarantine = Quarantine(edges.files, edges.boot_id, settings.quarantine_after)
-    way_back = WayBack.of(edges, pipeline)
-    missing = MissingLinks(edges.kernel, edges.systemd, edges.clock)
+    quarantine = Quarantine(edges.files, edges.store, edges.boot_id, settings.quarantine_after)
+    missing = MissingLinks(edges.kernel, edges.files, edges.systemd, edges.clock)
+    taken = Taken(edges.systemd)
     directory = PurePath(settings.node_file_dir)
-    parts = (pipeline, early, probes, quarantine, way_back, missing)
-    return NmstateStage(edges.files, edges.nmstate, *parts, directory)
+    going_back = GoingBack(edges, pipeline)
+    recorder = Recorder.of(edges, settings)
+    parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, taken)
+    return NmstateStage(edges, *parts, directory, prunes=settings.prune)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Failed, Problem, Topic
+from nodenet.core.boot.outcome import Again, Failed, Problem, Topic, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.node_ip.patience import FAMILY_SECONDS
+from nodenet.core.node_ip.patience import MOST_SECONDS
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.node_ip.unit_environment import Override
 
@@ -35,9 +35,24 @@ def family_missing(selection: Selection) -> Problem | None:
     if not selection.missing:
         return None
     families = " and ".join(str(family) for family in selection.missing)
-    cause = f"No {families} node IP within {FAMILY_SECONDS:.0f} s: {selection.waiting}"
+    cause = f"No {families} node IP within {MOST_SECONDS:.0f} s: {selection.waiting}"
     remedy = "Look at `nodenetctl explain node-ip`; take the family out of `families` if it is not wanted"
     return Problem(Message.NODE_IP_INCOMPLETE, cause, remedy)
+
+
+def held(failure: str, node_ips: Iterable[IPAddress]) -> Waiting:
+    """Return the wait for a node file that does not fail: the node did not have *node_ips* in its last boot."""
+    what = f"kubelet does not start with {listed(node_ips)}, which the node did not have in its last boot"
+    return Waiting(f"{failure}; {what}; an edit of the file is taken by itself", seconds=LOOK_AGAIN_SECONDS)
+
+
+def not_back(wanted: Iterable[IPAddress], published: Iterable[IPAddress]) -> Problem:
+    """Return the problem of the last node IPs that did not come back within `node_ip_wait`."""
+    cause = (
+        f"{listed(wanted)}, the last node IP, did not come back within node_ip_wait; kubelet got {listed(published)}"
+    )
+    remedy = "Bring the address back and reboot; or, to keep the other one, run `nodenetctl reselect`"
+    return Problem(Message.NODE_IP_NOT_BACK, cause, remedy)
 
 
 def conflicting(cause: str, facts: Facts) -> Failed:

@@ -14,16 +14,14 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
-from nodenet.core.ip import Family, IPAddress
+from nodenet.core.ip import family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_ip import drift, last_published, published_files
 from nodenet.core.node_ip.explain import summary
-from nodenet.core.node_ip.first_boot import unanswered, undecided_links
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.patience import SETTLE_SECONDS, hoped, patience
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.patience import Seen
 from nodenet.core.node_ip.policy_from_settings import PolicyReading, noted
 from nodenet.core.node_ip.published_files import Publication
 from nodenet.core.node_ip.select import Selection, select_bindable
@@ -36,20 +34,21 @@ from nodenet.stages.node_ip.problems import (
     LOOK_AGAIN_SECONDS,
     conflicting,
     family_missing,
+    held,
     listed,
     no_longer_selected,
+    not_back,
     override,
     unwritten,
 )
 from nodenet.stages.node_ip.publish import Publisher
+from nodenet.stages.node_ip.waits import STARTING, Waits
 
 log = structlog.get_logger()
 
 KERNEL = frozenset({Topic.KERNEL})
 BUS = frozenset({Topic.BUS})
-STARTING = KERNEL | {Topic.NETWORK_MANAGER}
 ABSENT = frozenset({ManagerState.ABSENT, ManagerState.SILENT, ManagerState.NO_BUS})
-ANSWERS = {Family.IPV6: "an IPv6 router", Family.IPV4: "a DHCP server"}
 BACK_SECONDS = 10.0
 """How long a node IP that kubelet runs with may be away before it is reported: its link may be activating again."""
 RETRY_SECONDS = (1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
@@ -66,10 +65,17 @@ class NodeipStage:
         systemd: Systemd,
         clock: Clock,
         presence: Presence,
+        waits: Waits,
         wishes: Callable[[], PolicyReading],
         boot_id: str,
+        *,
+        holds: bool = True,
     ) -> None:
-        """*wishes* reads the policy again at each attempt: the hint files are not the daemon's."""
+        """*wishes* reads the policy again at each attempt: the hint files are not the daemon's.
+
+        *holds*: whether a node file that failed keeps kubelet from starting with another address than those of the last
+        boot.
+        """
         self._kernel = kernel
         self._files = files
         self._records = Records(files)
@@ -78,15 +84,14 @@ class NodeipStage:
         self._confirmation = Confirmation(kernel, systemd, self._publisher)
         self._clock = clock
         self._presence = presence
+        self._waits = waits
         self._wishes = wishes
         self._boot_id = boot_id
-        self._eligible = NEVER
+        self._holds = holds
         self._lost = NEVER
         """When what kubelet runs with was first seen to be gone."""
         self._kept = False
         """Whether the last attempt did not change the publication, because kubelet or CRI-O runs with it."""
-        self._by_earlier: tuple[IPAddress, ...] = ()
-        """The node IPs that were published in this boot before the last attempt."""
         self._unread = 0
         """How often in a row systemd did not read the drop-ins."""
         self._logged: set[str] = set()
@@ -98,7 +103,6 @@ class NodeipStage:
         for problem in wishes.problems:
             self._warn_once(str(problem), Message.HINT_IGNORED)
         published = await self._adopted()
-        self._by_earlier = published.addresses if published and published.this_boot else ()
         record = None if request.reselect else published
         (state, words), (snapshot, selection) = await self._look(wishes, record)
         if published and not request.reselect and await self._in_use(published, selection):
@@ -108,17 +112,17 @@ class NodeipStage:
             return conflicting(selection.conflict, facts)
         if not selection.node_ips:
             return self._none(selection, words if state in ABSENT else "")
-        if state is not ManagerState.READY and (waiting := self._other_links(snapshot, wishes.policy, selection)):
+        if facts.file_failure and self._holds and not request.reselect:
+            known = self._known(wishes, published, (snapshot, selection))
+            if known is None:
+                return held(facts.file_failure, selection.node_ips)
+            snapshot, selection = known
+        seen = Seen(selection, snapshot, wishes.policy, record)
+        if waiting := await self._waits.left(seen, state):
             return waiting
-        asked = unanswered(snapshot, wishes.policy, selection.link, selection.selected)
-        if (left := patience(selection, wishes.policy, record, asked) - self._waited()) > 0:
-            pending = "; ".join(item.reason for item in hoped(selection, record))
-            question = f"no answer from {ANSWERS[asked]} on {selection.link} yet" if asked else ""
-            reason = selection.waiting or pending or question
-            return Waiting(reason, KERNEL, min(left, LOOK_AGAIN_SECONDS))
         for note in selection.notes:
             self._warn_once(note, Message.NODE_IP_NOTE)
-        return await self._publish(selection, snapshot, facts)
+        return await self._publish(selection, snapshot, facts, record)
 
     def explain(self, *, ignore_published: bool) -> Selection:
         """Return what a selection would find now; nothing is published. *ignore_published*: as a reselection does."""
@@ -157,26 +161,23 @@ class NodeipStage:
 
     def _none(self, selection: Selection, absent: str) -> Waiting:
         """Return the wait for an address; where NetworkManager is *absent* none will come, so that is said first."""
-        self._eligible = NEVER
+        self._waits.nothing()
         reason = selection.waiting or "no address is eligible"
         if absent:
             return Waiting(f"{absent}; {reason}", STARTING)
         return Waiting(reason, STARTING, LOOK_AGAIN_SECONDS)
 
-    def _other_links(self, snapshot: Snapshot, policy: Policy, selection: Selection) -> Waiting | None:
-        """Return the wait for links that NetworkManager has not finished, until another choice is made."""
-        undecided = undecided_links(snapshot, policy, selection.selected)
-        patience = SETTLE_SECONDS - self._waited()
-        if not undecided or patience <= 0:
+    def _known(
+        self, wishes: PolicyReading, last: LastPublished | None, found: tuple[Snapshot, Selection]
+    ) -> tuple[Snapshot, Selection] | None:
+        """Return *found* without node IPs that the node did not have last; None where that leaves no primary one."""
+        kept = [address for address in found[1].node_ips if last and address in last.addresses]
+        if not last or last.addresses[0] not in kept:
             return None
-        reason = f"NetworkManager is starting, and {undecided[0]} may still get a better address"
-        return Waiting(reason, STARTING, patience)
-
-    def _waited(self) -> float:
-        """Return for how many seconds there has been something to publish."""
-        now = self._clock.boottime()
-        self._eligible = self._eligible.holds(now)
-        return self._eligible.lasted(now)
+        if len(kept) == len(found[1].node_ips):
+            return found
+        families = tuple(family_of(address) for address in kept)
+        return self._choice(replace(wishes, policy=replace(wishes.policy, families=families)), last)
 
     async def _in_use(self, published: LastPublished, selection: Selection) -> bool:
         """Return whether kubelet or CRI-O may run with a node IP of this boot that *selection* would take away."""
@@ -219,7 +220,9 @@ class NodeipStage:
         remote = published_files.REMOTE_WORKER.name in self._files.listing(published_files.RUN)
         return Selection(published.addresses, next(iter(on_it + its[-1:]), None), remote_worker=remote)
 
-    async def _publish(self, selection: Selection, snapshot: Snapshot, facts: Facts) -> Outcome:
+    async def _publish(
+        self, selection: Selection, snapshot: Snapshot, facts: Facts, last: LastPublished | None
+    ) -> Outcome:
         """Write what differs, have systemd read it, and keep the choice for later boots."""
         wanted = Publication(selection.node_ips, selection.remote_worker)
         lost, complete = self._publisher.write(wanted, bridge=facts.brings_bridge)
@@ -231,11 +234,14 @@ class NodeipStage:
         except (PublishFailed, Unavailable) as error:
             return self._not_read(error)
         self._unread = 0
+        wanted_again = last if last and (self._waits.given_up or (last.this_boot and last.wanted)) else None
         try:
-            self._remember(selection, snapshot)
+            self._remember(selection, snapshot, wanted_again)
         except PublishFailed as error:
             lost.append(error)
         problem = override(overridden) or (unwritten(lost[0]) if lost else family_missing(selection))
+        if wanted_again and problem is None:
+            problem = not_back(wanted_again.wanted or wanted_again.addresses, selection.node_ips)
         detail = f"Selected {summary(selection)}"
         return Done(detail, replace(facts, selection=selection), Message.NODE_IP_SELECTED, problem)
 
@@ -271,15 +277,14 @@ class NodeipStage:
             self._warn_once(f"{error.cause}; the node IP is selected without that record", error.message)
             return None
 
-    def _remember(self, selection: Selection, snapshot: Snapshot) -> None:
-        """Keep the choice for later boots; an unchanged one is not written again."""
-        mac = next((link.hardware_mac for link in snapshot.links if link.name == selection.link), None)
-        in_vain = tuple(item.reason for item in selection.pending)
+    def _remember(self, selection: Selection, snapshot: Snapshot, wanted: LastPublished | None = None) -> None:
+        """Keep the choice for later boots, or what it was *wanted* to be; an unchanged one is not written again."""
         before = self._record()
-        again = before and (before.this_boot or self._by_earlier == before.addresses)  # an unchanged record is older
-        if before and again and before.addresses == selection.node_ips:
-            in_vain = tuple(dict.fromkeys((*before.in_vain, *in_vain)))  # the same publication, by an earlier daemon
-        record = LastPublished(selection.node_ips, mac, self._boot_id, in_vain=in_vain)
+        link = next((link for link in snapshot.links if link.name == selection.link), None)
+        vlan = (before or LastPublished(())).vlan_of(link) if link else ""
+        record = LastPublished(selection.node_ips, link.hardware_mac if link else None, self._boot_id, vlan=vlan)
+        if wanted and (again := wanted.wanted or wanted.addresses) != selection.node_ips:
+            record = replace(record, permanent_mac=wanted.permanent_mac, vlan=wanted.vlan, wanted=again)
         if before is None or replace(before, boot_id=self._boot_id, this_boot=False) != record:
             self._records.save(last_published.SELECTION, last_published.render(record))
 

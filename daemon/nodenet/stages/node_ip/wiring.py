@@ -7,10 +7,11 @@ from pathlib import PurePath
 
 from nodenet.core.errors import NotAFile, SettingsInvalid
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading, read_policy
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import OnFailure, Settings
 from nodenet.ports import Files
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.node_ip.stage import NodeipStage
+from nodenet.stages.node_ip.waits import Waits
 
 HINT_PATH = PurePath(HINT_FILE)
 
@@ -35,6 +36,8 @@ def build(edges: StageEdges, settings: Settings) -> NodeipStage:
         edges.systemd,
         edges.clock,
         edges.presence,
+        Waits(edges.clock, edges.profiles, settings.node_ip_wait),
         lambda: _wishes(settings, edges.files),
         edges.boot_id,
+        holds=settings.on_failure is OnFailure.AUTO,
     )

@@ -6,20 +6,24 @@ read → judge → refuse → keep the network → the apply pipeline with its p
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import PurePath, PurePosixPath
+from typing import Any
 
 import structlog
 
-from nodenet.core.apply import last_good, new_file
+from nodenet.core.apply import new_file
 from nodenet.core.apply.intent import Phase
-from nodenet.core.apply.last_good import LastGood
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.facts import Facts
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.record import Change, What
+from nodenet.core.change.way_back import Network
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
+from nodenet.core.history.entry import Entry, Kind
 from nodenet.core.messages import Message
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import NmstateFailure
@@ -30,16 +34,22 @@ from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial import refusals
 from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder, would_replace
+from nodenet.core.value import frozen
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.network_before import NetworkBefore
+from nodenet.stages.apply.history import History
+from nodenet.stages.apply.moved import prepared
+from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.records import GOOD, NEW_FILE, PRIVATE, Records
+from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.recorder import Recorder, Story, shown_now
+from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
+from nodenet.stages.trial.to_entry import ToEntry
 
 log = structlog.get_logger()
 
@@ -51,7 +61,7 @@ ROLLED_BACK = "an administrator rolled it back"
 LOST = "NetworkManager no longer has the trial's checkpoint: it was restarted, or another program ended the checkpoint"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """One trial: what is tried, and where it is installed; *replaced* is what is there now (None: nothing)."""
 
@@ -62,11 +72,22 @@ class Job:
     target: PurePath
     replaced: bytes | None
     administrator: Administrator
+    difference: Mapping[str, Any]
+    was: Mapping[str, Any]
+    """The network before, as it is shown."""
+    entry: Entry | None = None
+    """What is gone back to, and its *network*."""
+    network: Network | None = None
 
     @property
     def aside(self) -> PurePath:
         """Where the replaced file is kept until the commit."""
         return self.target.with_name(ASIDE)
+
+    @property
+    def is_good(self) -> bool:
+        """Whether the node is known to work with it: an administrator has confirmed it, or it did so before."""
+        return bool(self.order.seconds) or (self.entry is not None and self.entry.good)
 
 
 @dataclass(slots=True)
@@ -84,15 +105,15 @@ class Course:
 class TrialRun:
     """Tries node files, one at a time."""
 
-    def __init__(
-        self, edges: StageEdges, settings: Settings, pipeline: Pipeline, before: NetworkBefore, node_files: NodeFiles
-    ) -> None:
+    def __init__(self, edges: StageEdges, settings: Settings, pipeline: Pipeline, node_files: NodeFiles) -> None:
         """Work through *edges* and *pipeline*; confirmed files go where *node_files* are."""
-        self._checkpoint = before.checkpoint
         self._edges = edges
         self._directory = node_files.directory
         self._pipeline = pipeline
-        self._before = before
+        self._changes = pipeline.changes
+        self._keeper = ProfileKeeper(edges.profiles, edges.files)
+        self._recorder = Recorder.of(edges, settings)
+        self._to_entry = ToEntry(History(edges.files), self._keeper)
         self._probes = Probes.of(edges, settings)
         self._node_files = node_files
 
@@ -101,21 +122,24 @@ class TrialRun:
 
         The network is as before where this raises, unless the error says otherwise.
         """
-        file = self._staged(order)
+        entry = self._to_entry.entry(order.entry, facts.hostname) if order.entry else None
+        file = find.read(order.name, entry.text.encode()) if entry else self._staged(order)
         found = self._node_files.find(facts.hostname).found
         target = self._directory / refusals.install_name(found, facts.hostname)
         replaced = self._edges.files.read(target)
         async with self._edges.nmstate.transaction() as transaction:
             wish = await _judged(file, transaction)
-            await self._refuse(file, wish, transaction)
-            self._refuse_changed(file, facts)
-            job = Job(order, file, wish, facts, target, replaced, administrator)
+            network = await self._to_entry.network(entry, wish, force=order.force) if entry else None
+            difference = await self._refuse(file, wish, transaction, network)
+            was = await shown_now(transaction)
+            self._refuse_changed(file, facts, is_entry=network is not None)
+            job = Job(order, file, wish, facts, target, replaced, administrator, difference, was, entry, network)
             try:
                 async with probing_around(self._probes, file, wish, proven=False) as probing:
                     await self._try(job, transaction, probing)
             finally:
                 self._probes.forget()  # what answers before the next trial of this file is another matter
-        self._keep(job)
+            await self._keep(job, transaction)
         return str(target)
 
     def _staged(self, order: TrialOrder) -> NodeFile:
@@ -128,32 +152,36 @@ class TrialRun:
             self._edges.files.remove(path)
         return find.read(order.name, content)
 
-    async def _refuse(self, file: NodeFile, wish: Desired, transaction: Transaction) -> None:
-        """Return where the trial may begin. Raises NodenetError."""
+    async def _refuse(
+        self, file: NodeFile, wish: Desired, transaction: Transaction, network: Network | None
+    ) -> dict[str, Any]:
+        """Return what the file changes, where the trial may begin. Raises NodenetError."""
         if waiting := await self._pipeline.obstacle(file.name, uses_ovs=wish.uses_ovs):
             raise Busy(waiting.reason, remedy="Try again when this is over")
         state = await transaction.show()
         present = [bridge for bridge in BRIDGES if bridge not in wish.bridges or self._is_made_by_us(bridge)]
         below = {link: bridge for bridge in present for link in below_bridge.uplinks(state, (bridge,))}
         try:
-            difference = await transaction.difference(file.text)
+            others = await self._pipeline.others.now(bridges=wish.uses_ovs)
+            difference = await transaction.difference(file.text, others)
         except NmstateFailure as failure:
             known = refusals.below_bridge(file.name, wish, wish.links.existing & below.keys(), below)
             raise known or _shown(failure, wish) from failure
         if known := refusals.below_bridge(file.name, wish, refusals.touched_links(difference), below):
             raise known
-        if not difference:
+        if not difference and (network is None or await self._changes.is_that_of(network)):
             raise refusals.nothing_to_try(file.name)
         if known := refusals.not_undone(file.name, difference, state):
             raise known
+        return difference
 
-    def _refuse_changed(self, file: NodeFile, facts: Facts) -> None:
+    def _refuse_changed(self, file: NodeFile, facts: Facts, *, is_entry: bool) -> None:
         """Return where the stage nmstate, which runs after every trial, finds the file that is in force now.
 
         Raises UsageInvalid.
         """
         edited = self._node_files.edited(facts)
-        if edited or facts.digest == file.digest:
+        if edited or (facts.digest == file.digest and not is_entry):
             raise refusals.own_file_changed(edited or facts.node_file or file.name)
 
     def _is_made_by_us(self, bridge: str) -> bool:
@@ -164,16 +192,23 @@ class TrialRun:
     async def _try(self, job: Job, transaction: Transaction, probing: Probing) -> None:
         before = self._pipeline.record
         await probing.begin()
-        await self._before.keep(job.file, job.wish)
+        if job.network:
+            network = await self._to_entry.before(job.wish, job.network)
+        else:
+            network = await network_of_file(self._keeper, job.wish)
         in_force = before.in_force if before else job.facts.applied_digest
         brings = before.brings_bridge if before else job.facts.brings_bridge
         record = self._pipeline.intent(job.file.digest, Phase.APPLYING, in_force=in_force, brings_bridge=brings)
         record = replace(record, way_out=probing.way_out)
+        change = Change(What.TRIAL, job.file.name, record, network, str(job.target))
+        digest, bridge = job.file.digest, job.wish.brings_bridge
+        good = self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge)
         course = Course()
         job.administrator.begins()
         try:
             hold = partial(self._hold, job, probing, course)
-            await self._pipeline.apply(transaction, job.file.text, record, hold)
+            async with prepared(self._pipeline.changes, change.before, job.file.name, job.difference):
+                await self._pipeline.apply(transaction, job.file.text, change, good, hold)
         except BaseException as error:
             failed = await shielded(self._back(job, probing, course), "The end of a trial")
             known = _shown(error, job.wish) if isinstance(error, NmstateFailure) else error
@@ -189,8 +224,20 @@ class TrialRun:
 
     async def _hold(self, job: Job, probing: Probing, course: Course) -> None:
         """Return once the trial is confirmed and its file is installed. Raises NodenetError where it is to end."""
+        if job.network:
+            await self._changes.make(job.network, job.order.name)
         await probing.accept()
-        await self._checkpoint.extend(int(job.order.seconds) + MARGIN_SECONDS)
+        if job.order.seconds:
+            await self._held(job, course)
+        if job.replaced is not None:
+            self._edges.files.write(job.aside, job.replaced, PRIVATE)
+        # Before the commit: whatever ends the node between the two, the next boot applies this file.
+        course.installed = True
+        self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
+
+    async def _held(self, job: Job, course: Course) -> None:
+        """Return once the trial is confirmed. Raises NodenetError where it is to end."""
+        await self._pipeline.extend(int(job.order.seconds) + MARGIN_SECONDS)
         until = self._pipeline.now() + job.order.seconds
         log.info(
             f"{job.file.name} is on trial for {job.order.seconds:g} s; {job.order.who} started it",
@@ -201,11 +248,6 @@ class TrialRun:
         if end := await self._decided(until, job):
             course.ended = end
             raise end
-        if job.replaced is not None:
-            self._edges.files.write(job.aside, job.replaced, PRIVATE)
-        # Before the commit: whatever ends the node between the two, the next boot applies this file.
-        course.installed = True
-        self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
 
     async def _decided(self, until: float, job: Job) -> TrialEnded | None:
         """Return why the trial ends, None where it is confirmed."""
@@ -214,7 +256,7 @@ class TrialRun:
             if decision is Decision.ROLL_BACK:
                 return TrialEnded(ROLLED_BACK)
             with suppress(Unavailable):  # NetworkManager does not answer at present
-                if not await self._checkpoint.is_open():
+                if not await self._pipeline.has_checkpoint():
                     return TrialEnded(LOST, remedy="Look at `journalctl -u NetworkManager`, and try again")
             if decision is Decision.CONFIRM:
                 if self._edges.files.read(job.target) in (job.replaced, job.file.text.encode()):
@@ -225,16 +267,15 @@ class TrialRun:
     async def _back(self, job: Job, probing: Probing, course: Course) -> NodenetError | None:
         """Put back what the pipeline has not, after a trial that was not confirmed; return why that failed, if so.
 
-        The stage nmstate tries again what failed.
+        The loop tries again what failed.
         """
         try:
             self._uninstall(job, course)
             if edited := self._node_files.edited(job.facts):
                 job.administrator.edited(edited)
-            if kept := self._before.kept:
-                await self._before.started()
-                await self._before.restore(kept)
-                self._before.end(kept)
+            if change := self._changes.open:
+                await self._changes.started()
+                await self._changes.undo(change, self._pipeline.now())
             await probing.restored()
         except NodenetError as error:
             return error
@@ -257,20 +298,23 @@ class TrialRun:
         with suppress(PublishFailed):  # the next nodenetd removes it
             self._edges.files.remove(job.aside)
 
-    def _keep(self, job: Job) -> None:
+    async def _keep(self, job: Job, transaction: Transaction) -> None:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
-        digest, bridge = job.file.digest, job.wish.brings_bridge
-        good = LastGood(job.target.name, job.file.text, digest, job.facts.hostname, self._edges.clock.unix())
-        self._before.forget_quietly()
+        digest = job.file.digest
         self._forget_aside(job)
         with suppress(PublishFailed):
-            self._pipeline.save(self._pipeline.intent(digest, Phase.GOOD, in_force=digest, brings_bridge=bridge))
             self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
-            records = Records(self._edges.files)
-            records.save(NEW_FILE, new_file.render(NewFile(digest, ready=True)))
-            records.save(GOOD, last_good.render(good))
+            if job.is_good:
+                Records(self._edges.files).save(
+                    NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
+                )
+            kind = Kind.ROLLBACK if job.entry else Kind.TRIAL
+            story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good, was=job.was)
+            await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
         log.info(
-            f"The trial of {job.file.name} is confirmed; it is installed as {job.target}",
+            f"Entry {job.entry.number} of the history is in force again; its file is installed as {job.target}"
+            if job.entry
+            else f"The trial of {job.file.name} is confirmed; it is installed as {job.target}",
             message=Message.TRIAL_CONFIRMED,
             digest=digest,
         )

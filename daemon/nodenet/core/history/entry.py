@@ -1,0 +1,172 @@
+"""What is kept of a change of the network that is over?
+
+Each change is one entry with a number: what it was, how it ended, the text of its node file, and the network after it.
+The node file alone is no way back: NMState leaves alone what a file does not name. The profiles of the network are one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, field, replace
+from enum import StrEnum
+from typing import Any
+
+from nodenet.core.change import record
+from nodenet.core.change.way_back import Network
+from nodenet.core.node_file.find import NodeFile, is_of_cluster
+from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
+
+VERSION = 1
+MOST_ENTRIES = 50
+MOST_BYTES = 20 << 20
+"""Of all entries together."""
+SUFFIX = ".json"
+PREFIX = "the last known good "
+"""Before the name of a file that is used in the place of another one."""
+
+
+class Kind(StrEnum):
+    """What a change was."""
+
+    NODE_FILE = "node-file"
+    TRIAL = "trial"
+    BRIDGE = "bridge"
+    BRIDGE_REMOVAL = "bridge-removal"
+    GOING_BACK = "going-back"
+    """To the last known good network, after boots that did not stay READY."""
+    ROLLBACK = "rollback"
+    """To an earlier entry, by order of an administrator."""
+    PRUNE = "prune"
+    """What earlier files had left over was removed."""
+
+
+class Result(StrEnum):
+    """How a change ended."""
+
+    COMMITTED = "committed"
+    REFUSED = "refused"
+    """The network is as it was before, unless the cause says otherwise."""
+
+
+@frozen
+class Entry:
+    """A change that is over.
+
+    *name*, *text* and *digest* are those of the node file in force after it, or of the refused one; *hostname* is the
+    host that it is for. *time* is Unix time. *settings* is the SHA-256 of the settings. *good*: the node worked with
+    it. *network* is what came of it: None of a refused change, or where it is too large to be kept. *dns* is
+    NetworkManager's own DNS configuration, as JSON. *shown* is the network for people: no profiles and no secrets.
+    """
+
+    kind: Kind
+    result: Result
+    name: str
+    text: str
+    digest: str
+    hostname: str | None
+    boot_id: str
+    time: float
+    number: int = 0
+    who: str = ""
+    cause: str = ""
+    probes: str = ""
+    settings: str = ""
+    good: bool = False
+    network: Network | None = None
+    dns: Any = None
+    shown: dict[str, Any] = field(default_factory=dict)
+    owned: dict[str, Any] = field(default_factory=dict)
+    """What nodenet has made on the node by then (`left_over`)."""
+
+    @property
+    def file(self) -> NodeFile:
+        """Its node file, as if it were read from the directory."""
+        return NodeFile(PREFIX + self.name, self.text, self.digest)
+
+    def refused_for(self, hostname: str | None) -> str | None:
+        """Return why the entry is not for this host, None where it is.
+
+        *hostname* is None while the node has no name. The file of the cluster is the same for every host, so it is
+        used then too.
+        """
+        if self.hostname == hostname or (None in (self.hostname, hostname) and is_of_cluster(self.name)):
+            return None
+        this = f"this one is {hostname}" if hostname else "this one has no name yet"
+        return f"it belongs to the host {self.hostname}, and {this}"
+
+
+def says_the_same(entry: Entry, newest: Entry | None) -> bool:
+    """Return whether *entry* says nothing that *newest*, the entry before it, does not say."""
+    if newest is None:
+        return False
+    keys = ("result", "name", "digest", "hostname", "cause")
+    return all(getattr(entry, key) == getattr(newest, key) for key in keys) and entry.kind is newest.kind
+
+
+def number_of(name: str) -> int | None:
+    """Return the number of the entry in the file *name*, None where it is none."""
+    stem = name.removesuffix(SUFFIX)
+    return int(stem) if name.endswith(SUFFIX) and stem.isascii() and stem.isdecimal() else None
+
+
+def numbers(listing: Iterable[str]) -> list[int]:
+    """Return the numbers of the entries in *listing*, the newest first."""
+    return sorted({number for name in listing if (number := number_of(name)) is not None}, reverse=True)
+
+
+def surplus(sizes: Sequence[tuple[int, int]], good: int | None) -> list[int]:
+    """Return the numbers of the entries that are dropped; *sizes* are number and bytes of each, the newest first.
+
+    The newest one stays, and *good*, the number of the newest good one: they are the ways back.
+    """
+    dropped: list[int] = []
+    spared = {number for number, _ in sizes[:1]} | ({good} if good is not None else set())
+    count, total = len(spared), sum(size for number, size in sizes if number in spared)
+    for number, size in sizes:
+        if number in spared:
+            continue
+        count, total = count + 1, total + size
+        if count > MOST_ENTRIES or total > MOST_BYTES:
+            dropped.append(number)
+    return dropped
+
+
+def render(entry: Entry, most: int) -> bytes:
+    """Return the entry as it is stored, in *most* bytes at most where that can be: else without the network."""
+    content = _rendered(entry)
+    return content if len(content) <= most else _rendered(replace(entry, network=None, dns=None, shown={}, owned={}))
+
+
+def _rendered(entry: Entry) -> bytes:
+    network = None if entry.network is None else asdict(entry.network)
+    values = {**asdict(replace(entry, network=None)), "network": network}
+    del values["number"]  # its file has it
+    return json.dumps({"version": VERSION, **values}).encode() + b"\n"
+
+
+def parse(content: bytes, number: int) -> Entry:
+    """Return the entry *number* from its bytes. Raises ValueError where it is torn, damaged, or of another version."""
+    found = fields(content, VERSION)
+    try:
+        network = found.pop("network")
+        kept = None if network is None else record.network_from(network)
+        kind, result = Kind(found.pop("kind")), Result(found.pop("result"))
+        entry = Entry(kind=kind, result=result, number=number, network=kept, **found)
+        digest = hashlib.sha256(entry.text.encode()).hexdigest()
+    except (AttributeError, KeyError, TypeError, UnicodeError) as error:
+        raise ValueError(f"not a complete entry: {error}") from error
+    texts = (entry.name, entry.boot_id, entry.who, entry.cause, entry.probes, entry.settings, entry.hostname or "")
+    sound = all(isinstance(text, str) for text in texts) and isinstance(entry.good, bool)
+    if not (
+        sound
+        and isinstance(entry.time, int | float)
+        and isinstance(entry.shown, dict)
+        and isinstance(entry.owned, dict)
+    ):
+        raise ValueError("not an entry: a value has another type")
+    if entry.digest not in (digest, ""):
+        raise ValueError("its text is not the one that its SHA-256 was made of")
+    return entry

@@ -1,0 +1,1 @@
+"""Ownership: what nodenet and NetworkManager wrote on a link, and what another program put there."""

@@ -1,0 +1,159 @@
+"""How does everything that other programs put on a link get over a change of that link?
+
+Before libnmstate applies a document, it is noted and taken off the links of the change: libnmstate would write it into
+profiles. Right after that it is put back, and again after a rollback. The note is a file, so a nodenetd that was killed
+in between finds it. What cannot be back yet, because its link is gone, waits there for the link.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Collection, Iterable
+from pathlib import PurePosixPath
+
+import structlog
+
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.ip import IPAddress
+from nodenet.core.messages import Message
+from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
+from nodenet.core.ownership import rule, things
+from nodenet.core.ownership.things import NO_OTHERS, Others, Thing
+from nodenet.core.value import frozen
+from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Standing
+
+log = structlog.get_logger()
+
+ASIDE = PurePosixPath("/run/nodenet/set-aside.json")
+"""What was on links before a change that has not ended."""
+
+
+@frozen
+class OthersOnLinks:
+    """What other programs have on the links of this node.
+
+    *vips* are addresses of the cluster: they move with their holder, and are not put back.
+    """
+
+    standing: Standing
+    kernel: Kernel
+    profiles: Profiles
+    ovsdb: Ovsdb
+    files: Files
+    vips: tuple[IPAddress, ...] = ()
+    back_seconds: float = 10.0
+    """How long NetworkManager may take to have a link as it was after a rollback, or the kernel to take a route."""
+    calm_seconds: float = 2.0
+    """How long everything must be there after a rollback, whose activations go on after NetworkManager's answer."""
+    look_seconds: float = 0.1
+
+    async def now(self, *, bridges: bool) -> Others:
+        """Return what others have on configured links, and on *bridges* of Open vSwitch. Raises Unavailable."""
+        rows = await self._bridges() if bridges else ()
+        ports, patched = frozenset(rule.foreign_ports(rows)), rule.patched(rows)
+        found = self.standing.noted()
+        if not found:  # nothing to ask NetworkManager about
+            return Others((), ports, patched) if ports else NO_OTHERS
+        return Others(things.of_links(found, await self._configured()), ports, patched)
+
+    @contextlib.asynccontextmanager
+    async def set_aside(self, links: Collection[str]) -> AsyncIterator[Collection[str]]:
+        """Have nothing of others on *links* while the block runs; put it back once it has ended well.
+
+        If the block raises, the network is rolled back first (``kept``). Patch ports stay: the block gets the bridges
+        on which another program has one. Raises Unavailable, PublishFailed before the block.
+        """
+        patched = rule.patched(await self._bridges()) if links else frozenset()
+        self.standing.take(await self._note(links))
+        yield patched
+        await self.put_back()
+
+    @contextlib.asynccontextmanager
+    async def kept(self) -> AsyncIterator[None]:
+        """Put back what is on any link now, and what was set aside before, once the block has ended, well or not."""
+        patches = list(rule.patch_ports(await self._bridges(quiet=True)))
+        with contextlib.suppress(Unavailable, PublishFailed):  # what was set aside before is put back all the same
+            await self._note()
+        try:
+            yield
+        finally:
+            await self.put_back(rolled_back=True)
+            await self._patch_again(patches)
+
+    async def _patch_again(self, patches: Iterable[tuple[str, OvsPort]]) -> None:
+        """Put back the patch ports that are gone: NetworkManager's rollback leaves its own ports on a bridge."""
+        bridges = {bridge.name: bridge for bridge in await self._bridges(quiet=True)} if patches else {}
+        for name, port in patches:
+            if name in bridges and port.name not in {each.name for each in bridges[name].ports}:
+                try:
+                    await self.ovsdb.add_port(name, port)
+                except Unavailable as error:
+                    text = f"The patch port {port.name} that another program had on {name} is not back: {error.cause}"
+                    log.warning(text, message=Message.OTHERS_NOT_BACK, link=name)
+
+    async def _note(self, links: Collection[str] | None = None) -> tuple[Thing, ...]:
+        """Note what others have on *links* (default: all), beside what is noted. Raises Unavailable, PublishFailed."""
+        there = self.standing.noted()
+        wanted = {each.link for each in there} if links is None else links
+        candidates = things.of_links(there, wanted, frozenset(map(str, self.vips)))
+        found = things.of_links(candidates, await self._configured()) if candidates else ()
+        if found:
+            self._write((*things.missing(self._noted(), found), *found))
+        return found
+
+    async def put_back(self, *, rolled_back: bool = False) -> None:
+        """Put back what is noted; what has no link stays noted, and comes with the link.
+
+        After a rollback NetworkManager makes links again, and activates profiles on them, when it has answered already:
+        then all must be there for ``calm_seconds``.
+        """
+        if not (noted := self._noted()):
+            return
+        ports = rule.ports_of_bridges(await self._bridges(quiet=True))
+        noted = tuple(each for each in noted if each.link not in ports)  # such a link has no configuration any more
+        loop = asyncio.get_running_loop()
+        until, since = loop.time() + self.back_seconds, loop.time()
+        refused: tuple[tuple[Thing, str], ...] = ()
+        while loop.time() < until:
+            try:
+                here = {each.name for each in self.kernel.snapshot().links}
+                lacking = things.missing(noted, self.standing.noted())
+                refused = self.standing.put(things.of_links(lacking, here))
+            except Unavailable as error:
+                log.info(f"What others had on the links waits: {error.cause}", stage="nmstate")
+                return
+            awaited = lacking if rolled_back else refused
+            since = loop.time() if awaited else since
+            if not awaited and loop.time() - since >= (self.calm_seconds if rolled_back else 0.0):
+                break
+            await asyncio.sleep(self.look_seconds)
+        for thing, why in refused:
+            text = f"The {thing.kind} {thing.name[0]} that another program had on {thing.link} is not back: {why}"
+            log.warning(text, message=Message.OTHERS_NOT_BACK, link=thing.link)
+        self._write(tuple(each for each in noted if each.link not in here))
+
+    async def _configured(self) -> frozenset[str]:
+        return rule.configured_links((await self.profiles.inventory()).devices)
+
+    async def _bridges(self, *, quiet: bool = False) -> tuple[OvsBridge, ...]:
+        try:
+            return await self.ovsdb.bridges() if self.ovsdb.answers() else ()
+        except Unavailable:
+            if quiet:
+                return ()
+            raise
+
+    def _noted(self) -> tuple[Thing, ...]:
+        try:
+            content = self.files.read(ASIDE)
+            return things.parse(content) if content else ()
+        except (PublishFailed, ValueError) as error:
+            log.warning(f"{ASIDE} cannot be read: {error}", message=Message.OTHERS_NOT_BACK)
+            return ()
+
+    def _write(self, noted: tuple[Thing, ...]) -> None:
+        if noted:
+            self.files.write(ASIDE, things.render(noted), 0o600)
+        else:
+            self.files.remove(ASIDE)

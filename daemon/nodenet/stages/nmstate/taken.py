@@ -1,0 +1,36 @@
+"""When is a file tried again whose address another host had?
+
+With a back-off, for as long as kubelet waits for it: the other host may be switched off, or was an attacker that has
+left. A node that works is not changed without an order.
+"""
+
+from __future__ import annotations
+
+from nodenet.core.apply.retry import TAKEN_SECONDS
+from nodenet.core.backoff import backoff
+from nodenet.core.boot.outcome import Again, Failed
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_ip.published_files import CRIO, KUBELET
+from nodenet.ports import Systemd
+
+
+class Taken:
+    """Counts how often a file was refused for the address of another host."""
+
+    def __init__(self, systemd: Systemd) -> None:
+        """Ask *systemd* whether kubelet waits."""
+        self._systemd = systemd
+        self._times: tuple[str, int] = ("", 0)
+
+    def waits(self, digest: str) -> bool:
+        """Return whether the file with *digest* is tried again though it was refused in this boot."""
+        return self._times[0] == digest
+
+    async def again(self, digest: str, failure: NmstateFailure, refused: Failed) -> Failed:
+        """Return *refused*, with the time of the next try where there is one."""
+        number = self._times[1] + 1 if self.waits(digest) else 1
+        self._times = "", 0
+        if failure.kind is not FailureKind.TAKEN or await self._systemd.any_runs((KUBELET, CRIO)):
+            return refused
+        self._times = digest, number
+        return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *TAKEN_SECONDS)))
