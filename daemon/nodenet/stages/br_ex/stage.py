@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import structlog
@@ -40,6 +40,7 @@ from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
 from nodenet.core.node_ip.rules import Rule as NodeIpRule
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
 from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.pipeline import Pipeline
@@ -76,7 +77,7 @@ MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED, Rule.ADDRESS_BELOW})
 """Findings that no apply can repair: the links below would not get their configuration back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigureOvsEdges:
     """What the stage works with."""
 
