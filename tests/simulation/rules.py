@@ -319,6 +319,11 @@ class Rules:
             lacking = put - {*map(str, link.addresses), *link.routes}
             self.hold("P5", f"{sorted(lacking)} of OVN-Kubernetes are gone from {name}", holds=not lacking)
 
+    def manager_started(self) -> None:
+        """It activates a bridge again that Open vSwitch does not carry out: no change of nodenetd, if none is open."""
+        if not self.world.ovs.works and str(CHANGE) not in self.world.disk.content:
+            self.others.clear()
+
     # -- P7
 
     def said(self, level: str, text: str, fields: dict[str, Any]) -> None:
