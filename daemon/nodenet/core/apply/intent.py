@@ -51,7 +51,8 @@ class Intent:
     the apply has ended. *in_force* is the digest of the file that the network was last made by; *brings_bridge* says
     whether that file has br-ex. *checkpoint* is the D-Bus path of NetworkManager's checkpoint of this apply, and
     *created* when NetworkManager made it (CLOCK_BOOTTIME); both are None until they are known. *way_out*: a gateway
-    answered before the network was touched. *interrupted*: an earlier apply of this file was, on such a node.
+    answered before the network was touched. *interrupted*: an earlier apply of this file was, on such a node. *cause*
+    is empty where the apply did not fail, but was interrupted.
     """
 
     digest: str

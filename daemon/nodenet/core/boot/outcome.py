@@ -30,6 +30,8 @@ class Topic(StrEnum):
     """The node has lost published node IPs; raised by the reconciler."""
     OVS = "ovs"
     """Open vSwitch came or went."""
+    UPLINK = "uplink"
+    """The uplink has a carrier and gateways answer again; raised by the reconciler."""
     UNIT = "unit"
     """A systemd unit's job ended."""
     INHIBITOR = "inhibitor"

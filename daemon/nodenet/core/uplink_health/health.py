@@ -132,3 +132,8 @@ def route_problem(families: Collection[Family], link: str, since: str) -> Proble
     cause = f"No default route for {names} any more since {since}"
     remedy = f"Look at `ip route`, `ip -6 route` and `journalctl -u NetworkManager`; `nmcli device reapply {link}` "
     return Problem(Message.ROUTE_LOST, cause, remedy + "restores the routes of its profile")
+
+
+def cuts_off(problem: Problem | None) -> bool:
+    """Return whether *problem* of the uplink is more than DNS servers that do not answer."""
+    return problem is not None and problem.message is not Message.NAME_SERVERS_SILENT
