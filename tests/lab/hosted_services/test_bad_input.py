@@ -11,7 +11,8 @@ from story import nothing_left, settle, status
 API_INT = "api-int.c.example.com"
 CASE = "/etc/nodenet/nodenet.toml.d/30-case.toml"
 RESOURCE = "/etc/nodenet/hostednetservices.yaml"
-CA = "the CA /etc/kubernetes/ca.crt cannot be used"
+AUTHORITY = "/etc/nodenet/nodenet.toml.d/20-ca.toml"
+CA = "The CA /etc/kubernetes/ca.crt cannot be read: No such file or directory"
 NODES = [
     {
         "metadata": {"name": name, "labels": {f"node-role.kubernetes.io/{role}": ""}},
@@ -45,7 +46,8 @@ def test_what_cannot_be_right_is_named_and_nothing_is_torn_down(
     """One boot, one contradiction after another: settings, the resource as a file, and a CA that is missing."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     cache = render(Cached(NODES, "c.example.com", "7"))
-    node = hosted_node(files={"/var/lib/nodenet/hosted/nodes.json": cache})
+    no_ca = 'hosted.ca_file = "/etc/kubernetes/ca.crt"\n'
+    node = hosted_node(files={"/var/lib/nodenet/hosted/nodes.json": cache, AUTHORITY: no_ca})
     node.boot()
     assert settle(node)["health"] == "ok", last_cause(node)
     node.wait_until("systemctl is-active nodenet-keepalived", timeout=20)
