@@ -299,7 +299,7 @@ class Reconciler(LoopOrders):
         if refused and refused.stage is name and boot[name].over and self._in_force.is_settled(facts):
             refused = None  # the stage itself has seen the file
         if journal.is_news(before, boot[name]):
-            journal.outcome(boot[name], outcome, before.logged)
+            journal.outcome(boot[name], outcome, [stage.logged for stage in self._status.boot.stages])
         self._show(boot=boot, facts=facts, refused=refused)
         if name is StageName.NODEIP and self._status.ready and boot[name].over:
             self._see_losses(sure=True)
