@@ -145,6 +145,13 @@ def test_what_was_not_asked_again_is_not_said_to_be_silent() -> None:
     )
 
 
+def test_a_node_that_may_not_ping_does_not_call_its_gateway_silent() -> None:
+    """Without group 0 in ``net.ipv4.ping_group_range`` no ping is sent."""
+    for answer, word in ((UNKNOWN, "cannot be pinged"), (NO, "answers no ping")):
+        (text,) = verdict(NO_LOOK, Look({LARGE: answer})).noted
+        assert text == f"the gateway 192.0.2.1 {word} on eth0: whether its network carries the MTU is not known"
+
+
 def test_between_two_tries_the_better_answer_holds() -> None:
     """After a rollback the network may take a moment to come back."""
     found = merged(Look({GATEWAY: YES, DNS: NO}, defaults=IPV4), Look({MOVED: NO, DNS: YES}))

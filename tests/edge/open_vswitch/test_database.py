@@ -323,3 +323,21 @@ async def test_its_coming_and_going_is_told(tmp_path: Path, calls: list[int], ch
     watch.cancel()
     with pytest.raises(asyncio.CancelledError):
         await watch
+
+
+async def test_the_beginning_of_a_watch_is_no_event(
+    tmp_path: Path, calls: list[int], changed: Callable[[], None]
+) -> None:
+    """A stage whose apply has just failed would try it again at once."""
+    stand_in = StandIn()
+    async with database(tmp_path, stand_in):
+        watch = asyncio.create_task(Ovsdb(tmp_path / "db.sock").watch(changed))
+        async with asyncio.timeout(10):
+            while not any(message.get("method") == "monitor" for message in stand_in.heard):
+                await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)
+        assert calls == []
+    await told(calls, 1)
+    watch.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await watch

@@ -50,6 +50,7 @@ contexts:
 - {name: x, context: {cluster: c, user: u}}
 current-context: x
 """
+CREDENTIALS = ("/etc/kubernetes/kubeconfig", "/etc/kubernetes/kubelet.conf")
 ASK = r"""
 import json, ssl, sys, urllib.request
 tls = ssl.create_default_context(cafile="/etc/kubernetes/ca.crt")
@@ -134,8 +135,6 @@ def test_five_nodes_come_back_from_their_disks(lab: Lab, lan: Lan, product: Path
         "/etc/systemd/system/lab-etcd.service": UNIT.format(script="lab-etcd"),
         "/etc/systemd/system/lab-apiserver.service": UNIT.format(script="lab-kube"),
         "/etc/kubernetes/tokens": 'lab-token,admin,1,"system:masters"\n',
-        "/etc/kubernetes/kubeconfig": KUBECONFIG,
-        "/etc/kubernetes/kubelet.conf": KUBECONFIG,
         "/etc/kubernetes/kubelet.yaml": json.dumps(CONFIGURATION),
         "/usr/lib/systemd/system/kubelet.service": KUBELET_UNIT,
         "/usr/local/lib/lab/prepare-kubelet": PREPARE,
@@ -152,6 +151,9 @@ def test_five_nodes_come_back_from_their_disks(lab: Lab, lan: Lan, product: Path
         worker_enable=KUBELET_UNITS,
     )
     rig = Rig(lab, lan, product, options)
+    for node in rig.nodes.values():
+        for path in CREDENTIALS:
+            node.write(path, KUBECONFIG, 0o600)
     worker = rig.nodes["worker-0"]
     rig.boot()
     rig.one_holder(timeout=120)

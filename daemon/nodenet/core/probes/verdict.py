@@ -135,7 +135,8 @@ def _in_words(question: Question, answer: Answer, before: Look) -> str:
             return f"the gateway {name} does not answer on {link}{held}"
         case Kind.LARGE:
             small = f"answers small packets, but none as large as the MTU of {link}"
-            unknown = f"answers no ping on {link}: whether its network carries the MTU is not known"
+            word = "cannot be pinged" if answer is Answer.UNKNOWN else "answers no ping"
+            unknown = f"{word} on {link}: whether its network carries the MTU is not known"
             return f"the gateway {name} {small if answer is Answer.SMALL else unknown}"
         case Kind.DNS:
             held = _BEFORE if old is Answer.YES else _SILENT if answer is Answer.NOT_ASKED else ""

@@ -153,15 +153,16 @@ class Ovsdb:
         """Call *changed* when the database comes or goes and when ovs-vswitchd comes back, until cancelled.
 
         Its return is seen by callers that asked for something meanwhile, such as ``prove_alive``. The many changes
-        that a running one carries out are not reported. *changed* is also called once when the watch has begun.
+        that a running one carries out are not reported, nor is the beginning of the watch: it is no event.
         """
         attempt, was_there = 0, True
         while True:
             try:
                 async with self._connection() as session:
-                    async for _ in _returns(session):
+                    async for is_first in _returns(session):
+                        if not (is_first and was_there):
+                            changed()
                         attempt, was_there = 0, True
-                        changed()
             except Unavailable:
                 if was_there:
                     changed()
@@ -282,8 +283,8 @@ class _Session:
         self._tail = text.encode()
 
 
-async def _returns(session: _Session) -> AsyncIterator[None]:
-    """Yield when the database has answered, then each time ovs-vswitchd has caught up after a while behind."""
+async def _returns(session: _Session) -> AsyncIterator[bool]:
+    """Yield True when the database has answered, then False when ovs-vswitchd has caught up after a while behind."""
     clock = asyncio.get_running_loop().time
     behind_since: float | None = None
     answered = False
@@ -292,8 +293,8 @@ async def _returns(session: _Session) -> AsyncIterator[None]:
         back = not behind and behind_since is not None and clock() - behind_since >= LAG_SECONDS
         behind_since = (behind_since or clock()) if behind else None
         if back or not answered:
+            yield not answered
             answered = True
-            yield
 
 
 def _only(rows: list[dict[str, Any]]) -> dict[str, Any]:
