@@ -79,7 +79,7 @@ def test_a_daemon_that_was_killed_is_not_reported_as_ok(product_node: NodeFactor
 
 
 def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory, tmp_path: Path) -> None:
-    """The static address was changed: the reload says what waits for it; then the status names it as missing (R57, R58).
+    """The static address was changed: the reload says what is awaited; then the status names it as missing (R57, R58).
 
     The metrics follow, also in the directory of the settings, and say at the end that the daemon has stopped. No alert
     fires for the boot. A report of this node has everything but the secrets that are in its files, its journal and its
