@@ -18,6 +18,8 @@ from suites import MAIN_BOOTS
 
 HERE = Path(__file__).parent
 NODENETD = "nodenetd.service"
+PINGS = {"/etc/sysctl.d/50-lab.conf": "net.ipv4.ping_group_range = 0 2147483647\n"}
+"""As systemd sets it, where a distribution does not leave that to a package of its own, as Debian does."""
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -97,7 +99,7 @@ def product_node(bare_node: NodeFactory, products: Callable[[Suite], Path], suit
 
     def make(name: str = "worker-0", **options: object) -> Node:
         given: dict[str, str | bytes] = options.pop("files", {})  # type: ignore[assignment]
-        files = NO_BRIDGE | given
+        files = NO_BRIDGE | PINGS | given
         return bare_node(name, **{"layers": [products(suite)], "enable": [NODENETD], "files": files, **options})
 
     return make

@@ -145,11 +145,13 @@ def test_what_was_not_asked_again_is_not_said_to_be_silent() -> None:
     )
 
 
-def test_a_node_that_may_not_ping_does_not_call_its_gateway_silent() -> None:
-    """Without group 0 in ``net.ipv4.ping_group_range`` no ping is sent."""
-    for answer, word in ((UNKNOWN, "cannot be pinged"), (NO, "answers no ping")):
-        (text,) = verdict(NO_LOOK, Look({LARGE: answer})).noted
-        assert text == f"the gateway 192.0.2.1 {word} on eth0: whether its network carries the MTU is not known"
+def test_a_node_that_may_not_ping_blames_itself() -> None:
+    """A gateway that is silent to pings is another thing: it was asked."""
+    (cannot,) = verdict(NO_LOOK, Look({LARGE: UNKNOWN})).noted
+    (silent,) = verdict(NO_LOOK, Look({LARGE: NO})).noted
+    end = " on eth0: whether its network carries the MTU is not known"
+    assert cannot == f"the gateway 192.0.2.1 cannot be pinged by this node{end}"
+    assert silent == f"the gateway 192.0.2.1 answers no ping{end}"
 
 
 def test_between_two_tries_the_better_answer_holds() -> None:

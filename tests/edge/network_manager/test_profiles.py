@@ -145,7 +145,7 @@ async def test_devices_alone_are_one_question(private_bus: PrivateBus) -> None:
 
 
 async def test_a_change_leaves_the_rest_alone(private_bus: PrivateBus) -> None:
-    """Secrets included; a property that is there keeps its type, a profile in memory stays there, no change is no call."""
+    """Secrets included. A property keeps its type, a profile in memory stays there, and no change is no call."""
     service = StandIn()
     async with profiles(private_bus, service) as made:
         assert await made.set(UUID, {"ipv6": {"dhcp-iaid": "0x01020304", "route-metric": 48}, "new": {"x": True}})

@@ -310,6 +310,6 @@ def test_a_type_of_link_that_the_kernel_does_not_have_is_tried_once(product_node
     tries = [entry for entry in story(node) if entry.get("MESSAGE_ID") == Message.APPLY_RETRY.value]
     assert tries == []
     failed = stage(document, "nmstate")
-    assert "Operation not supported" in failed["detail"]
+    assert "the kernel of this host cannot make bond0" in failed["detail"]
     assert failed["ended"] - failed["started"] < PERMANENT_SECONDS
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == document["node_ips"][0]

@@ -62,7 +62,8 @@ def waits(node: Node) -> str:
 def test_kubelet_waits_until_systemd_has_read_the_drop_ins(product_node: NodeFactory, lan: Lan) -> None:
     """It refuses to reload for a time: the drop-in of the last boot is not what kubelet gets (R14)."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    files = {KUBELET: OLD_DROP_IN.format("192.0.2.99"), "/etc/systemd/system.conf.d/lab.conf": ONE_RELOAD}
+    hint = {HINT_FILE: "NODEIP_HINT=10.88.0.1\n"}  # without one, the old node IP would be awaited
+    files = {KUBELET: OLD_DROP_IN.format("192.0.2.99"), "/etc/systemd/system.conf.d/lab.conf": ONE_RELOAD, **hint}
     node = product_node(flavour=Flavour.OPENSHIFT, files=files)
     with_early(node, "systemctl daemon-reload")
     node.boot()

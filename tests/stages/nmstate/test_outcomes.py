@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nodenet.core.apply.retry import is_permanent
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
@@ -12,9 +13,12 @@ from nodenet.stages.nmstate.outcomes import failed, without_secrets
 
 
 def test_a_failure_keeps_its_kind_and_loses_its_secrets() -> None:
-    hidden = without_secrets(ProbeFailed(FailureKind.PROBE, "psk geheim", "set geheim"), Secrets(frozenset({"geheim"})))
+    """And keeps libnmstate's own words, by which a failure for good is known."""
+    failure = ProbeFailed(FailureKind.PROBE, "psk geheim", "set geheim", "geheim: Operation not supported")
+    hidden = without_secrets(failure, Secrets(frozenset({"geheim"})))
     assert isinstance(hidden, ProbeFailed)
-    assert "geheim" not in hidden.cause + hidden.remedy
+    assert "geheim" not in hidden.cause + hidden.remedy + hidden.said
+    assert is_permanent(hidden)
 
 
 def test_a_file_that_is_wrong_is_named_so_and_a_full_disk_needs_a_reload() -> None:

@@ -135,8 +135,8 @@ def _in_words(question: Question, answer: Answer, before: Look) -> str:
             return f"the gateway {name} does not answer on {link}{held}"
         case Kind.LARGE:
             small = f"answers small packets, but none as large as the MTU of {link}"
-            word = "cannot be pinged" if answer is Answer.UNKNOWN else "answers no ping"
-            unknown = f"{word} on {link}: whether its network carries the MTU is not known"
+            no_answer = "cannot be pinged by this node" if answer is Answer.UNKNOWN else "answers no ping"
+            unknown = f"{no_answer} on {link}: whether its network carries the MTU is not known"
             return f"the gateway {name} {small if answer is Answer.SMALL else unknown}"
         case Kind.DNS:
             held = _BEFORE if old is Answer.YES else _SILENT if answer is Answer.NOT_ASKED else ""
@@ -161,5 +161,5 @@ def in_use(question: Question, mac: str = "") -> str:
 def summary(look: Look) -> str:
     """Return what answers, as a part of a sentence; empty where nothing was asked."""
     yes = [question for question, answer in look.answers.items() if answer is Answer.YES]
-    named = [f"{question.kind} {question.name}" for question in yes if question.kind is not Kind.CARRIER]
+    named = [f"{question.kind} {question.name}" for question in yes if question.kind not in (Kind.CARRIER, Kind.LARGE)]
     return ", ".join(named)

@@ -23,5 +23,7 @@ def as_failure(error: Exception) -> NodenetError:
 
 def with_more(failure: NodenetError, more: str) -> NmstateFailure:
     """Return *failure* of an apply that was not rolled back, with why not."""
-    kind = failure.kind if isinstance(failure, NmstateFailure) else FailureKind.UNAVAILABLE
-    return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy)
+    kind, said = FailureKind.UNAVAILABLE, ""
+    if isinstance(failure, NmstateFailure):
+        kind, said = failure.kind, failure.said
+    return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy, said)

@@ -28,7 +28,8 @@ async def ovs_errors(ovsdb: Ovsdb, links: Collection[str]) -> AsyncIterator[None
         if not errors:
             raise
         listed = "; ".join(f"{link}: {error}" for link, error in sorted(errors.items()))
-        raise NmstateFailure(failure.kind, f"{failure.cause} (Open vSwitch: {listed})", failure.remedy) from failure
+        cause = f"{failure.cause} (Open vSwitch: {listed})"
+        raise NmstateFailure(failure.kind, cause, failure.remedy, failure.said) from failure
     finally:
         reader.cancel()
         await asyncio.wait([reader])

@@ -12,7 +12,7 @@ from nodenet.core.node_file.secret import Secrets
 
 def without_secrets(failure: NmstateFailure, secrets: Secrets) -> NmstateFailure:
     """Return *failure* without the *secrets* of the node file, which libnmstate may quote."""
-    return type(failure)(failure.kind, secrets.hidden_in(failure.cause), secrets.hidden_in(failure.remedy))
+    return type(failure)(failure.kind, *map(secrets.hidden_in, (failure.cause, failure.remedy, failure.said)))
 
 
 def failed(facts: Facts, error: NodenetError, cause: str) -> Failed:
