@@ -167,7 +167,9 @@ async def test_it_starts_with_the_node_ip_and_answers_from_disk() -> None:
     assert await rig.look(facts=Facts()) == DnsLook()
     assert rig.units.orders == []
     rig.kernel.now = ON_ETH0
-    await rig.served()
+    with capture_logs() as logs:
+        await rig.served()
+    assert f"dnsmasq answers on {NODE_IP}; it asks {SITE}" in [entry["event"] for entry in logs]
     assert rig.units.orders == [("start", UNIT)]
     assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
     assert rig.text(paths.HOSTS).splitlines()[0] == f"{VIP} api-int.c.example.com"
