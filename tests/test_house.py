@@ -34,9 +34,12 @@ PURE = (
         "collections",
         "collections.abc",
         "contextlib",
+        "annotationlib",
         "dataclasses",
         "enum",
         "functools",
+        "inspect",
+        "sys",
         "itertools",
         "operator",
     ),
@@ -57,6 +60,7 @@ CORE_ITSELF = {
     "record_version.py",
     "since.py",
     "stage_name.py",
+    "value.py",
 }
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Protocol
 
 from nodenet import ports
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.settings.model import Settings
+from nodenet.core.value import frozen
 from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits
 
 
@@ -23,7 +23,7 @@ class Presence(Protocol):
         """Whether NetworkManager was starting at the last look, for so long that this may never end."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageEdges:
     """Every edge of the daemon that a stage may want."""
 

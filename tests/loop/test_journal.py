@@ -43,7 +43,7 @@ def test_an_outcome_is_one_line_and_a_problem_another(outcome: Outcome, lines: l
 
 def test_a_problem_that_is_known_has_its_line_already() -> None:
     with capture_logs() as logs:
-        journal.outcome(STAGE, Done("Applied it", Facts(), Message.NETWORK_APPLIED, PROBLEM), PROBLEM)
+        journal.outcome(STAGE, Done("Applied it", Facts(), Message.NETWORK_APPLIED, PROBLEM), [None, PROBLEM])
     assert [entry["event"] for entry in logs] == ["Applied it"]
 
 

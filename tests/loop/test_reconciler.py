@@ -774,6 +774,31 @@ async def test_an_uplink_that_is_not_watched_any_more_is_not_reported_to_be_back
     assert reconciler.status.uplink is None
 
 
+@pytest.mark.parametrize(
+    ("lost", "back", "attempts"),
+    [
+        (Message.GATEWAY_SILENT, None, 2),
+        (Message.GATEWAY_SILENT, Message.NAME_SERVERS_SILENT, 2),
+        (Message.NAME_SERVERS_SILENT, None, 1),
+        (Message.GATEWAY_SILENT, Message.UPLINK_LOST, 1),
+    ],
+)
+async def test_a_stage_that_failed_is_looked_at_again_when_a_lost_way_out_is_back(
+    lost: Message, back: Message | None, attempts: int
+) -> None:
+    rig = Rig()
+    rig[StageName.NODEIP].learns = Facts(selection=Selection((ip_address("192.0.2.5"),), "eth0"))
+    rig[StageName.NMSTATE].play = [Failed(PROBLEM, Facts(), again=Again(frozenset({Topic.UPLINK})))]
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        await asyncio.sleep(60.0)
+        reconciler.report_uplink(Problem(lost, "lost", ""))
+        await asyncio.sleep(60.0)
+        reconciler.report_uplink(Problem(back, "less is lost", "") if back else None)
+        await asyncio.sleep(60.0)
+    assert rig[StageName.NMSTATE].attempts == attempts
+
+
 async def test_a_node_that_runs_well_is_looked_at_when_the_watchdog_beats() -> None:
     """Four times a minute in all, and not once for each of them."""
     rig = Rig(watchdog=FakePulse(15.0))

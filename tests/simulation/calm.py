@@ -40,6 +40,9 @@ PROMPT_SECONDS = 90.0
 """Within which a node of which nothing is wrong is ready: a second NIC may wait 45 s for its DHCP server."""
 
 
+BRIDGE_FAILED = "br-ex could not be made"
+
+
 def status_of(run: Run) -> BootStatus:
     """Return the status of the process that runs."""
     assert run.process is not None
@@ -81,10 +84,17 @@ def is_degraded_for_nothing(run: Run) -> bool:
     unanswered = any(
         UNANSWERED in problem.cause or problem.cause.endswith(SILENT) for _, problem in status_of(run).problems
     )
-    refused = refused or unanswered or (silent and bool(struck.keys() & CUT_OFF))
+    refused = refused or unanswered or ((silent or _waits_for_the_uplink(run)) and bool(struck.keys() & CUT_OFF))
     run.world.rules.checked["P3"] += 1
     fine = is_fine(run) and set(struck) <= LEAVE_NOTHING | tried and not (renamed or refused)
     return fine and status_of(run).health is not Health.OK
+
+
+def _waits_for_the_uplink(run: Run) -> bool:
+    """Whether br-ex has failed, and nodenetd has not seen since that a lost way out is back: an order tries again."""
+    rules, problems = run.world.rules, status_of(run).problems
+    failed = any(problem.cause.startswith(BRIDGE_FAILED) for _, problem in problems)
+    return failed and rules.uplink_back_at < rules.bridge_tried_at
 
 
 def is_late(run: Run) -> bool:

@@ -149,7 +149,7 @@ class Profiles(Manager):
                     part[key] = value
         if settings == before.settings:
             return False
-        self.world.manager.put(made(settings, before.path if before.on_disk else "", on_disk=True))
+        self.world.manager.put(made(settings, before.path, on_disk=before.on_disk))
         return True
 
     def _profile(self, uuid: str) -> Profile:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MOST_FLOODED = 100.0
 """Seconds."""
+FLOODED = sorted(set(Topic) - {Topic.OVS, Topic.UPLINK})
+"""No signals: the watch of Open vSwitch's database reports what came or went, the reconciler what is back."""
 BUSY_SECONDS = 0.15
 """How much longer each answer takes on a busy host."""
 
@@ -152,7 +154,7 @@ def events_flood(run: Run, fault: Fault) -> Callable[[], None]:
     """Ten signals a second, true or forged, that say nothing new; those of one topic come while the host is busy."""
     over, number = [False], int(min(fault.lasts, MOST_FLOODED) * 10)
     every = fault.pick < 0.3
-    topics = sorted(Topic) if every else [sorted(Topic)[int(fault.pick * 997) % len(Topic)]]
+    topics = FLOODED if every else [FLOODED[int(fault.pick * 997) % len(FLOODED)]]
     world, busy = run.world, 0.0 if every else BUSY_SECONDS
     world.busy += busy
 

@@ -52,6 +52,7 @@ class NetworkManager:
     def start(self) -> None:
         self.running, self.hung = True, False
         self.memory = Memory(next(self._starts), began=self._world.now)
+        self._world.rules.manager_started()
         self.later(self.start_seconds, self._read)
         self.touch()
 

@@ -67,5 +67,6 @@ class NextBoot:
             return
         moved = f"from {before.addresses[0]} to {addresses[0]}"
         world.rules.hold("P11", f"the node IP moves to another NIC, {moved}", holds=now.mac in ("", before.mac))
-        may_change = bool(self.struck.keys() & CHANGE_THE_ADDRESS) or ":" in before.addresses[0]
+        asked = any(f'"{addresses[0]}"'.encode() in content for content in world.disk.node_files)
+        may_change = bool(self.struck.keys() & CHANGE_THE_ADDRESS) or ":" in before.addresses[0] or asked
         world.rules.hold("P11", f"the node IP changes {moved}", holds=may_change or addresses[0] == before.addresses[0])

@@ -29,6 +29,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.status.document import BootStatus
+from nodenet.core.trial.trial import TrialState
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
 from simulation.engine import Violation
 from simulation.next_boot import NextBoot
@@ -98,7 +99,11 @@ class Rules:
     trials: Trials = field(default_factory=Trials)
     bus_events: int = 0
     """How often the bus was away, or silent."""
-    bridge_failed_at: tuple[int, ...] | None = None
+    bridge_failed_at: tuple[float, ...] | None = None
+    bridge_tried_at: float = 0.0
+    """When the last apply of br-ex began."""
+    uplink_back_at: float = 0.0
+    """When nodenetd saw last that gateways answer again."""
     """What had happened when br-ex was tried last and not committed: boots, orders, and what came or went."""
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
@@ -275,10 +280,11 @@ class Rules:
     def bridge_tried(self) -> None:
         """An apply of br-ex begins: under kubelet never for the second time without a reason."""
         world = self.world
+        self.bridge_tried_at = world.now
         if not world.systemd.kubelet_runs:
             return
         bus = self.bus_events, world.bus_up, world.bus_stalled
-        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, *bus)
+        now = (world.boots, self.orders, world.ovs.events, world.manager.memory.number, self.uplink_back_at, *bus)
         self.hold(
             "P4", "br-ex is tried again under kubelet, and nothing has happened", holds=now != self.bridge_failed_at
         )
@@ -300,13 +306,23 @@ class Rules:
         self.hold("P5", f"{sorted(theirs)} of OVN-Kubernetes get into the profile of {link}", holds=not theirs)
 
     def look_at_others(self) -> None:
-        """Called once all is calm: is everything that others put on a link there after all that was done?"""
+        """Called once all is calm: is everything that others put on a link there after all that was done?
+
+        An apply that hangs has set it aside.
+        """
+        if self.world.apply_until:
+            return
         for (name, index), put in self.others.items():
             link = self.world.kernel.links.get(name)
             if link is None or link.index != index:
                 continue  # another link, or none: its own program puts that on a new one
             lacking = put - {*map(str, link.addresses), *link.routes}
             self.hold("P5", f"{sorted(lacking)} of OVN-Kubernetes are gone from {name}", holds=not lacking)
+
+    def manager_started(self) -> None:
+        """It activates a bridge again that Open vSwitch does not carry out: no change of nodenetd, if none is open."""
+        if not self.world.ovs.works and str(CHANGE) not in self.world.disk.content:
+            self.others.clear()
 
     # -- P7
 
@@ -315,6 +331,8 @@ class Rules:
         self.journal.append(Spoken(self.world.now, level, text, fields))
         message = fields.get("message")
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
+        if message in (Message.UPLINK_BACK, Message.NAME_SERVERS_SILENT):
+            self.uplink_back_at = self.world.now
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
         if text.startswith("The apply of ") and self.committed:
             runs = self.world.systemd.kubelet_runs
@@ -349,7 +367,9 @@ class Rules:
             cut = world.kernel.links.get(selection.link or "")
             is_uplink = selection.link == "br-ex" or cut is nic
             lost = f"{gone} are gone" if gone else "no carrier" if is_uplink and nic and not nic.carrier else ""
-        if not lost or world.kernel_silent or world.disk.closed:
+        trial = status.trial  # nothing is called lost while it is applied
+        is_applying = trial is not None and trial.state is TrialState.APPLYING
+        if not lost or is_applying or world.kernel_silent or world.disk.closed:
             self.untrue_since = None
             return
         self.untrue_since = self.untrue_since or world.now

@@ -8,7 +8,7 @@ import json
 import stat
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +21,7 @@ from nodenet.core.node_file.directory import cross_findings, is_node_file
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, Severity, errors, ordered
 from nodenet.core.node_file.yaml_text import Misread
+from nodenet.core.value import frozen
 
 if TYPE_CHECKING:
     from nodenet.edge.nmstate.client import Transaction
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
 STDIN = Path("-")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checked:
     """The result for one file; *digest* is None if the file is empty or could not be read."""
 

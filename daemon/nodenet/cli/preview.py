@@ -6,7 +6,7 @@ libnmstate compares the file with the running state, as nodenetd does; the daemo
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import Any
@@ -27,6 +27,7 @@ from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.ownership import rule
 from nodenet.core.ownership.things import Others
 from nodenet.core.trial.changes import Change, Node, changes, meaning
+from nodenet.core.value import frozen
 from nodenet.edge.files import disk, node_file
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import standing
@@ -39,7 +40,7 @@ STDIN = Path("-")
 BRIDGES = (BRIDGE, EXTRA_BRIDGE)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Preview:
     """What *file* changes, what that *means* for the node, and what was not compared (*notes*)."""
 

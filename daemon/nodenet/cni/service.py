@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 
 import structlog
@@ -25,6 +24,7 @@ from nodenet.core.persistent_ips.model import Record
 from nodenet.core.persistent_ips.permission import MISSING
 from nodenet.core.persistent_ips.records import RecordInvalid, record_of
 from nodenet.core.persistent_ips.repair import LOST
+from nodenet.core.value import frozen
 from nodenet.loop.background import Background
 from nodenet.ports import Clock
 from nodenet.ports.persistent_ips import IpamApi, Store
@@ -45,7 +45,7 @@ MESSAGES = {
 FRESH = "The store of addresses is new; what this node has given is read from the Leases"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """The node and its boot."""
 

@@ -5,10 +5,10 @@ Every bounded wait uses this: a stage keeps a `Since`, begins it when the condit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Since:
     """When a condition was first seen, in seconds of CLOCK_BOOTTIME; None: it does not hold."""
 

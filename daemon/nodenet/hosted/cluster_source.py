@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -21,6 +21,7 @@ from nodenet.core.hosted_services.nodes import has_control_plane
 from nodenet.core.hosted_services.resource import QUICK_BYTES
 from nodenet.core.hosted_services.watching import Known, slim_node, slim_resource
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 from nodenet.hosted.follower import REFUSED_SECONDS, Follower, Kind
 from nodenet.hosted.gather import QUICK_NODES
 from nodenet.ports.kubernetes import Cluster as ApiCluster
@@ -41,7 +42,7 @@ RETRY_SECONDS = 900.0
 """After so long with its own Node only, the node asks for the whole list again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """This node's name, its cluster and its boot: a cache of another cluster is not used."""
 

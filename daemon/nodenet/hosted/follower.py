@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from nodenet.core.backoff import backoff, spread
 from nodenet.core.errors import Forbidden, Postponed, Unavailable
 from nodenet.core.hosted_services.watching import Expired, Known, Slim, WatchInvalid, after, listed
+from nodenet.core.value import frozen
 from nodenet.ports.kubernetes import Api, Cluster
 
 FIRST_SECONDS, LONGEST_SECONDS = 1.0, 60.0
@@ -26,7 +26,7 @@ QUICK_SECONDS = 5.0
 """A watch that ended sooner counts as a failure: a server that ends them at once is not asked without a pause."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Kind:
     """What is followed: its path, the name of the one object that is wanted (empty: all), and what is kept of each."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
@@ -19,6 +19,7 @@ from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 from nodenet.hosted.state import State
 
 log = structlog.get_logger()
@@ -30,7 +31,7 @@ QUICK_NODES = 200
 """More are judged in a thread: ten thousand take a good part of a second."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sources:
     """What the inputs are made of: each is asked at every look."""
 

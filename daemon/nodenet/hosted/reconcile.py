@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 
 import structlog
@@ -20,6 +20,7 @@ from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.value import frozen
 from nodenet.hosted.guard_table import GuardTable
 from nodenet.hosted.redirect import Redirect
 from nodenet.hosted.server_states import ServerStates
@@ -45,7 +46,7 @@ BURST_SECONDS = 0.05
 """Changes that follow one another so closely are one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Edges:
     """What the plan is carried out with."""
 

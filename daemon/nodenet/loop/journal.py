@@ -27,16 +27,16 @@ def is_news(before: StageState, after: StageState) -> bool:
     return after.status is not Status.WAITING or before.waited_for != after.detail
 
 
-def outcome(stage: StageState, ended: Outcome, known: Problem | None = None) -> None:
+def outcome(stage: StageState, ended: Outcome, known: Iterable[Problem | None] = ()) -> None:
     """Log how an attempt ended, which left *stage* so; its times are fields, for ``nodenetctl boot-report``.
 
-    The problem that the stage had before, *known*, has its line already.
+    A problem among *known*, which this stage had before or another one has, has its line already.
     """
     name, times = stage.name, _times(stage)
     match ended:
         case Done(detail=text, message=message, problem=beside):
             log.info(text, message=message, stage=name.value, **times)
-            if beside and beside != known:
+            if beside and beside not in known:
                 problem(name, beside)
         case Skipped(reason=text, message=message):
             log.info(f"{name} is skipped: {text}", message=message, stage=name.value, **times)

@@ -23,6 +23,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialState
+from nodenet.core.uplink_health.health import cuts_off
 from nodenet.core.uplink_health.watched import place_of
 from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
@@ -97,10 +98,13 @@ class Reconciler(LoopOrders):
 
     def report_uplink(self, problem: Problem | None, notes: tuple[str, ...] = ()) -> None:
         """Take what the watch of the uplink found into status and journal; None: nothing is known to be wrong."""
-        is_news = problem != self._status.uplink
+        before = self._status.uplink
+        is_news = problem != before
         if is_news and (problem or place_of(self._status.facts)):  # without a place nothing is watched, nothing is back
             journal.uplink(problem)
         self._show(uplink=problem, uplink_notes=notes)
+        if cuts_off(before) and not cuts_off(problem) and place_of(self._status.facts):
+            self.wake(Topic.UPLINK)
 
     def report_records(self, problem: Problem | None) -> None:
         """Take why the disk does not take records into status and journal; None: it does."""
@@ -295,7 +299,7 @@ class Reconciler(LoopOrders):
         if refused and refused.stage is name and boot[name].over and self._in_force.is_settled(facts):
             refused = None  # the stage itself has seen the file
         if journal.is_news(before, boot[name]):
-            journal.outcome(boot[name], outcome, before.logged)
+            journal.outcome(boot[name], outcome, [stage.logged for stage in self._status.boot.stages])
         self._show(boot=boot, facts=facts, refused=refused)
         if name is StageName.NODEIP and self._status.ready and boot[name].over:
             self._see_losses(sure=True)

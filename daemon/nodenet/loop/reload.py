@@ -6,7 +6,7 @@ Settings and node file are checked together, before either takes effect.
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol
 
 from nodenet.core.boot.escape import named
@@ -19,6 +19,7 @@ from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, erro
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal
+from nodenet.core.value import frozen
 from nodenet.loop import journal
 from nodenet.loop.guard import Guard
 from nodenet.ports import Stage
@@ -65,7 +66,7 @@ class NothingOpen:
 NOTHING_OPEN = NothingOpen()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageSet:
     """What the settings make: the stages and their boot. *attempt_seconds*: no attempt takes longer.
 
@@ -84,7 +85,7 @@ class StageSet:
     undo: Undo = NOTHING_OPEN
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """*facts* name the host and its node file as they would be taken; *error* of *stage* is why it is refused."""
 
@@ -109,7 +110,7 @@ class Inputs(Protocol):
         """Return the stages of *settings*, which take effect with that."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """The verdict on a reload: *facts* of what is on the disk, and why it is refused, if it is."""
 

@@ -11,7 +11,7 @@ import asyncio
 import contextlib
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
@@ -38,6 +38,7 @@ from nodenet.core.uplink_health.health import (
 from nodenet.core.uplink_health.name_servers import DnsServers
 from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
 from nodenet.core.uplink_health.way_out import WayOut
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 
 PROBE_SECONDS = 60.0
@@ -101,7 +102,7 @@ class Rivals(Protocol):
         """Listen no longer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UplinkEdges:
     """The edges that the watch looks through."""
 

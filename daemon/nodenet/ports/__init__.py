@@ -219,7 +219,7 @@ class Profiles(Protocol):
         """Return what NetworkManager shows of the DHCPv4 leases of *links*. Raises Unavailable."""
 
     async def set(self, uuid: str, changes: Mapping[str, Mapping[str, Any]]) -> bool:
-        """Change properties of a profile, on disk; return whether anything differed. Raises Unavailable."""
+        """Change properties of a profile, where it is; return whether anything differed. Raises Unavailable."""
 
     async def keep(self, uuid: str) -> KeptProfile:
         """Return a profile with its secrets. Raises Unavailable."""

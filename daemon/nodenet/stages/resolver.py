@@ -8,7 +8,6 @@ again with every change of DNS. It puts the node IP first as soon as a DNS serve
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import structlog
@@ -35,6 +34,7 @@ from nodenet.core.resolver.view import (
 )
 from nodenet.core.settings.model import ResolverMode, Settings
 from nodenet.core.since import NEVER, Since
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, DnsManager, Files, Resolved, ResolverProbe
 from nodenet.ports.hosted_services import NodeDns
 from nodenet.stage_edges import StageEdges
@@ -50,7 +50,7 @@ MANAGER_RELOAD_OWED = PurePosixPath("/run/nodenet/network-manager-reload-owed")
 """Exists while LEFT_ALONE was written or removed and NetworkManager has not read it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ResolverEdges:
     """Everybody outside who has to do with look-ups."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 
 from nodenet.core.boot.facts import Facts
@@ -16,6 +15,7 @@ from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage import evidence as providers
 from nodenet.core.unit_stage.unit import LOOK_SECONDS, Move, Unit, plan
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Host, Kernel, Units
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.node_file import judged
@@ -25,7 +25,7 @@ PUBLICATION_SECONDS = 60.0
 PUBLICATION_TOPICS = frozenset({Topic.UNIT, Topic.KERNEL, Topic.HOSTNAME})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitStageEdges:
     """What is looked at to believe a unit."""
 

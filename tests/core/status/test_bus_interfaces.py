@@ -35,7 +35,7 @@ def test_there_is_nothing_at_other_paths() -> None:
 
 
 def test_every_method_that_changes_something_is_for_root_only() -> None:
-    assert set(MANAGER.methods) - MANAGER.mutators == {"GetStatus", "Explain", "History"}
+    assert set(MANAGER.methods) - MANAGER.mutators == {"GetStatus", "Explain"}
     assert STAGE.mutators == {"Run"}
 
 

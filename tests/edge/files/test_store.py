@@ -78,6 +78,19 @@ def test_what_has_happened_is_true_though_the_disk_does_not_take_it(content: byt
     assert files.content == ({} if content is None else {str(PATH): content})
 
 
+def test_a_record_that_is_saved_while_an_older_one_is_written_is_not_lost() -> None:
+    class Interrupted(FakeFiles):
+        def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
+            written = super().write(path, content, mode)
+            if content == b"older":
+                store.save(PATH, b"newer")
+            return written
+
+    store = Store(files := Interrupted(), KEYFILES)
+    store.save(PATH, b"older")
+    assert (store.read(PATH), store.pay(), files.content) == (b"newer", None, {str(PATH): b"newer"})
+
+
 def test_without_run_it_is_true_in_memory() -> None:
     store = Store(FakeFiles(broken=FULL), KEYFILES)
     store.save(PATH, b"good")

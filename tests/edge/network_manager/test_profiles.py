@@ -145,13 +145,13 @@ async def test_devices_alone_are_one_question(private_bus: PrivateBus) -> None:
 
 
 async def test_a_change_leaves_the_rest_alone(private_bus: PrivateBus) -> None:
-    """Secrets included; a property that is there keeps its type, and no change is no call."""
+    """Secrets included; a property that is there keeps its type, a profile in memory stays there, no change is no call."""
     service = StandIn()
     async with profiles(private_bus, service) as made:
         assert await made.set(UUID, {"ipv6": {"dhcp-iaid": "0x01020304", "route-metric": 48}, "new": {"x": True}})
         assert not await made.set(UUID, {"ipv6": {"route-metric": 100, "token": None}})
     ((_, (settings, flags, _)),) = service.heard
-    assert flags == 0x21
+    assert flags == 0x20
     assert settings["802-1x"] == {"identity": Variant("s", "node"), "password": Variant("s", "secret")}
     assert settings["ipv6"] == {"route-metric": Variant("x", 48), "dhcp-iaid": Variant("s", "0x01020304")}
     assert settings["new"] == {"x": Variant("b", True)}

@@ -117,7 +117,7 @@ async def test_an_apply_that_fails_is_never_tried_again_by_a_timer() -> None:
     rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]))
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
-    assert outcome.again == Again(frozenset({Topic.OVS}))
+    assert outcome.again == Again(frozenset({Topic.OVS, Topic.UPLINK}))
     assert outcome.problem.remedy.endswith("; then run `nodenetctl bridge make`")
 
 
@@ -136,11 +136,28 @@ async def test_a_restart_of_nodenetd_is_no_reason_for_another_try(
 ) -> None:
     """An upgrade of the package, or a kill by the watchdog, on a node whose br-ex failed in this boot."""
     rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
-    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.ROLLED_BACK, BOOT_ID, 5.0))
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.ROLLED_BACK, BOOT_ID, 5.0, cause="why"))
     rig.systemd.running = {"kubelet.service"} if kubelet else set()
     outcome = await rig.stage.attempt(Facts(selection=Selection(rig.node_ips, "eth0")), request_)
     assert len(rig.nmstate.applied) == tries
     assert isinstance(outcome, Done if tries else Failed)
+
+
+async def test_an_apply_that_was_interrupted_has_not_failed() -> None:
+    """Open vSwitch came back later: the first whole try of this boot is made, though kubelet runs."""
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    rig.files.content[str(BRIDGE_INTENT)] = intent.render(Intent("d", Phase.ROLLED_BACK, BOOT_ID, 5.0))
+    rig.systemd.running = {"kubelet.service"}
+    assert isinstance(await rig.stage.attempt(Facts(selection=Selection(rig.node_ips, "eth0")), Request()), Done)
+
+
+async def test_a_missing_dependency_that_libnmstate_found_is_not_tried_again_on_events_of_networkmanager() -> None:
+    """Its rollback raises them itself."""
+    failure = NmstateFailure(FailureKind.DEPENDENCY, "something is missing")
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.again == Again(frozenset({Topic.OVS, Topic.UPLINK}))
 
 
 @dataclass

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path, PurePosixPath
 
 from nodenet.cli import status
@@ -37,6 +37,7 @@ from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver.view import RESOLV_CONF
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
+from nodenet.core.value import frozen
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
@@ -46,7 +47,7 @@ NOT_SEEN = "Look at `systemctl status NetworkManager ovs-vswitchd dbus`; without
 UNITS = (*EVERY_UNIT, *OURS, *COMPANIONS, DNS, MTU_MIGRATION)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Before:
     """What must not change: the published node IPs with the link of each, and the DNS servers that glibc asks."""
 

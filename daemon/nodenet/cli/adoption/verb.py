@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from nodenet.cli.adoption import gather, run
 from nodenet.cli.adoption.effects import Effects
@@ -13,10 +12,11 @@ from nodenet.core.adoption.facts import AdoptionFacts
 from nodenet.core.adoption.record import AdoptionRecord
 from nodenet.core.adoption.steps import Step
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 from nodenet.edge.clock import boot_id
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verb:
     """One of the two: its *name*, its *plan*, the event and the sentence at its end, and the one without any steps."""
 

@@ -9,7 +9,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -29,6 +29,7 @@ from nodenet.core.node_file.finding import Severity
 from nodenet.core.node_file.secret import secrets_of
 from nodenet.core.node_file.translate import finding_of
 from nodenet.core.node_file.yaml_text import Block
+from nodenet.core.value import frozen
 
 if TYPE_CHECKING:
     from nodenet.edge.nmstate.client import Transaction
@@ -38,7 +39,7 @@ SIZE = 100
 MOST_PROCESSES = 8
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Task:
     """One file to judge: its name in the folder, where it is, how findings name it."""
 
@@ -47,7 +48,7 @@ class Task:
     shown: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """The result for one file; *summary* None: it could not be read as a node file."""
 

@@ -9,13 +9,13 @@ import os
 import stat
 import sys
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from nodenet.cli.table import printable
 from nodenet.core.day_one.files import MOST_BYTES, ArtefactInvalid, CarriedFile
 from nodenet.core.errors import NodeFileInvalid, PublishFailed, UsageInvalid
 from nodenet.core.node_file.find import EXTENSIONS
+from nodenet.core.value import frozen
 from nodenet.edge.files import disk
 
 NODE_FILE_DIR = PurePosixPath("/etc/nmstate/openshift")
@@ -34,7 +34,7 @@ Signature = tuple[int, int, int, int]
 """Device, inode, size and time of modification: another value means that the content may be another one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listing:
     """The names in a folder, or of one file, as they were when it was listed: the signature is None for a bad link."""
 

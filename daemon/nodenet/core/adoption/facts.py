@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nodenet.core.adoption.former_chain import (
@@ -21,6 +21,7 @@ from nodenet.core.br_ex.condition import Owner
 from nodenet.core.ip import IPAddress
 from nodenet.core.stage_name import StageName
 from nodenet.core.trial import trial as trials
+from nodenet.core.value import frozen
 
 LOADED, MASKED = "loaded", "masked"
 ACTIVE, INACTIVE, FAILED = "active", "inactive", "failed"
@@ -29,7 +30,7 @@ STARTERS = ("RequiredBy", "WantedBy", "UpheldBy", "TriggeredBy")
 RUNNING = frozenset({"active", "activating", "reloading", "refreshing", "deactivating"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitState:
     """A unit as systemd shows it (org.freedesktop.systemd1(5)); *command* is what ExecStart= says, for people.
 
@@ -51,7 +52,7 @@ class UnitState:
         return self.load == LOADED and bool(self.starters)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SeenBridge:
     """A bridge: its name, who made it, the link below, and its profiles that are on disk and in memory (UUIDs)."""
 
@@ -62,7 +63,7 @@ class SeenBridge:
     in_memory: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdoptionFacts:
     """The node at one moment.
 

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import PurePosixPath
 
 from nodenet.core.adoption.former_chain import MARKER
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 PATH = PurePosixPath("/var/lib/nodenet/adoption.json")
 VERSION = 1
 REMEDY = "`nodenetctl adopt` completes the way to nodenet, `nodenetctl hand-back` the way to the former chain"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AdoptionRecord:
     """How far *verb* is: *steps* by name, *done* of them are done, the next one has begun.
 

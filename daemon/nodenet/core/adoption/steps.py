@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from nodenet.core.errors import NodenetError
+from nodenet.core.value import frozen
 
 
 class Kind(StrEnum):
@@ -32,7 +33,7 @@ class Event(StrEnum):
     UNDO = "undo"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Step:
     """One step: *forward* is towards nodenet. *text* says what it does, *names* what it is about (units, bridges)."""
 
@@ -55,7 +56,7 @@ class Step:
         return f"{self.kind}{'+' if self.forward else '-'}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """How it ended: the *error* that stopped it, at which *step*, and what could not be undone."""
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
 from dataclasses import fields as fields_of
+from dataclasses import replace
 from enum import StrEnum
 from functools import lru_cache
 from types import UnionType
@@ -18,6 +18,7 @@ from typing import Any
 
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 VERSION = 1
 ROLLBACK_SECONDS = 127
@@ -42,7 +43,7 @@ TOUCHED = frozenset({Phase.APPLYING, Phase.ROLLED_BACK})
 """The network was changed by an apply that has failed, or whose end is not known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Intent:
     """The record of an apply.
 
@@ -50,7 +51,8 @@ class Intent:
     the apply has ended. *in_force* is the digest of the file that the network was last made by; *brings_bridge* says
     whether that file has br-ex. *checkpoint* is the D-Bus path of NetworkManager's checkpoint of this apply, and
     *created* when NetworkManager made it (CLOCK_BOOTTIME); both are None until they are known. *way_out*: a gateway
-    answered before the network was touched. *interrupted*: an earlier apply of this file was, on such a node.
+    answered before the network was touched. *interrupted*: an earlier apply of this file was, on such a node. *cause*
+    is empty where the apply did not fail, but was interrupted.
     """
 
     digest: str

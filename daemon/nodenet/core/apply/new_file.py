@@ -8,14 +8,15 @@ begins another one.
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NewFile:
     """The record: the file with *digest*, the *boots* that began with it and did not stay READY.
 

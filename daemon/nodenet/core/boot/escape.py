@@ -6,7 +6,7 @@ failed; after that it is tried again more rarely.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
@@ -15,6 +15,7 @@ from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.since import NEVER, Since
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 TRIES = 5
 BUDGET_SECONDS = 300.0
@@ -24,7 +25,7 @@ REQUIRED = frozenset({StageName.HOSTNAME, StageName.NODEIP})
 REPORT = "This is a fault of nodenetd: report it with the output of `journalctl -b -u nodenetd`"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Escapes:
     """The errors in a row that nothing in a stage has caught, and since when."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.node_ip.select import Selection
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """The known facts. Each stage gets them and returns them with what it found out. Orders are in `Request`."""
 

@@ -7,18 +7,17 @@ inhibitor stops a stage that has not begun: a waiting stage from its next attemp
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.errors import Busy, UsageInvalid
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 MAX_INHIBITORS = 64
 """More at once are a program that leaks."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inhibitor:
     """One holder of a stage; *number* distinguishes two with the same words."""
 

@@ -6,12 +6,13 @@ An attempt ends in one of four outcomes. ``core.boot.stage_state`` derives the n
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 
 
 class Topic(StrEnum):
@@ -29,13 +30,15 @@ class Topic(StrEnum):
     """The node has lost published node IPs; raised by the reconciler."""
     OVS = "ovs"
     """Open vSwitch came or went."""
+    UPLINK = "uplink"
+    """The uplink has a carrier and gateways answer again; raised by the reconciler."""
     UNIT = "unit"
     """A systemd unit's job ended."""
     INHIBITOR = "inhibitor"
     """An inhibitor of a stage was released."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Again:
     """A stage that is over is looked at again on an event of *topics*, at the latest after *seconds* (None: never)."""
 
@@ -46,7 +49,7 @@ class Again:
 NEVER = Again()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Problem:
     """A failure as journal, status and bus show it."""
 
@@ -60,7 +63,7 @@ class Problem:
         return cls(error.message, cause or error.cause, error.remedy)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Done:
     """The stage did its work; a *problem* beside it means that something smaller was lost on the way."""
 
@@ -71,7 +74,7 @@ class Done:
     again: Again | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Skipped:
     """There was nothing to do, and why."""
 
@@ -81,7 +84,7 @@ class Skipped:
     again: Again | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Waiting:
     """The awaited thing may still come: try again on an event of *topics*, at the latest after *seconds*."""
 
@@ -94,7 +97,7 @@ class Waiting:
     """Whether the later stages run while it waits: only READY waits then."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Failed:
     """The stage did not succeed as things are: a reload changes that, or what *again* names."""
 

@@ -7,9 +7,9 @@ has failed only after a back-off, and no stage is attempted more than a few time
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 from nodenet.core.backoff import backoff
+from nodenet.core.value import frozen
 
 FIRST_SECONDS, LONGEST_SECONDS = 10.0, 900.0
 """How long after a failure events do not wake its stage: doubled with each failure in a row. A rollback activates the
@@ -18,7 +18,7 @@ BURST, WINDOW_SECONDS = 10, 1.0
 """So many attempts in so many seconds are answers to events; more are a loop that spins."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pace:
     """The attempts of one stage lately; times in seconds of CLOCK_BOOTTIME."""
 

@@ -7,10 +7,10 @@ place, when the stage is over. No order outlives its run, whether nodenetd or a 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """The orders for one attempt. *run* is the number of the run: it grows with each order."""
 

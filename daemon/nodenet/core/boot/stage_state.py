@@ -7,7 +7,7 @@ One table has every change of status that is allowed. The order of the stages, R
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 
 from nodenet.core.boot.outcome import (
@@ -26,6 +26,7 @@ from nodenet.core.boot.outcome import (
 from nodenet.core.boot.pace import FRESH, Pace
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 
 class Status(StrEnum):
@@ -58,7 +59,7 @@ TRANSITIONS: dict[tuple[Status, type[Outcome] | None], Status] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StageState:
     """One stage as status, bus and state file show it; times in seconds of CLOCK_BOOTTIME."""
 

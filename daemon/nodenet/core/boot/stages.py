@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
 from itertools import chain, repeat
@@ -18,6 +18,7 @@ from nodenet.core.boot.outcome import Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.boot.stage_state import SETTLED, StageState, Status
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 BUILT = frozenset(name for name in StageName if name.module)
 """The stages this version can run; the others are skipped, and say so."""
@@ -32,7 +33,7 @@ class Health(StrEnum):
     FAILED = "failed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Boot:
     """All stages, in order."""
 

@@ -14,6 +14,7 @@ from typing import Any
 
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 # sd-messages.h(3) of systemd; journalctl --catalog explains them.
 UNIT_STARTING = "7d4958e842da4a758f6c1cdc7b36dcc5"
@@ -54,7 +55,7 @@ class Kind(StrEnum):
     WAIT = "wait"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Span:
     """What one actor did for a time; in seconds since the boot began, *end* None while it lasts."""
 
@@ -65,7 +66,7 @@ class Span:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Mark:
     """One important moment, in seconds since the boot began."""
 
@@ -73,7 +74,7 @@ class Mark:
     text: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """One boot: *began* in seconds of the epoch, *work* the seconds that each stage of nodenetd worked itself."""
 

@@ -9,7 +9,6 @@ else and does not change it.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.br_ex.facts import ADOPTED, MARK, BridgeFacts
@@ -22,6 +21,7 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Profile
 from nodenet.core.nmstate import state
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge, OvsInterface, OvsPort
+from nodenet.core.value import frozen
 
 EXTERNAL_IDS = "ovs-external-ids"
 PATCH = "patch"
@@ -61,7 +61,7 @@ HARMLESS = frozenset({Rule.NOT_MARKED, Rule.FOREIGN_PORT})
 """A bridge with only these findings needs no change."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One inconsistency; *ours*: nodenet may repair it."""
 
@@ -73,7 +73,7 @@ class Finding:
     """Of the database, where the finding is about one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeCondition:
     """A bridge as it is now. *uplink* is the link that is its port, None where there is none.
 

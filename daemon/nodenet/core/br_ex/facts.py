@@ -7,13 +7,14 @@ and the database of Open vSwitch know in addition, and the files that name a lin
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profiles import Device, Profile, _nothing
 from nodenet.core.nmstate import state
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
+from nodenet.core.value import frozen
 
 MARK = "nodenet-uplink"
 """The key in a bridge's ``external_ids`` that makes it ours; the value is the uplink. NetworkManager keeps it in the
@@ -22,7 +23,7 @@ ADOPTED = "nodenet-adopted"
 """The key in the database that marks a bridge made by the old script and adopted by us; the value is the uplink."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeFacts:
     """All that a plan is made of.
 

@@ -8,14 +8,14 @@ nothing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.nmstate import state
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Moment:
     """Now: the boot, seconds of CLOCK_BOOTTIME, and seconds of CLOCK_REALTIME."""
 
@@ -24,7 +24,7 @@ class Moment:
     unix: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StaticLease:
     """A leased address that is static on a bridge until its DHCP server confirms it.
 

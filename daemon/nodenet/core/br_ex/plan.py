@@ -8,7 +8,7 @@ set as static address and routes; when the server has confirmed the lease, the s
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import ip_address
 from typing import Any
 
@@ -22,13 +22,14 @@ from nodenet.core.br_ex.uplink import BRIDGE, Uplink, uplinks
 from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate import state
 from nodenet.core.settings.model import Datapath
+from nodenet.core.value import frozen
 
 METRICS = {BRIDGE: 48}
 EXTRA_METRIC = 49
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Expectation:
     """What must be true of the bridge before its apply is committed; libnmstate verifies MAC and MTU itself."""
 
@@ -37,7 +38,7 @@ class Expectation:
     gateways: tuple[IPAddress, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """What to do, in this order: apply, set *nm_properties*, then *finish_settings* once the leases are confirmed.
 

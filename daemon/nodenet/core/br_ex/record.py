@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from functools import lru_cache
 from ipaddress import ip_address
 from typing import Any
@@ -19,13 +19,14 @@ from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 VERSION = 1
 ProfileSettings = Mapping[str, Mapping[str, Mapping[str, Any]]]
 """Bridge → setting → property → value, for NetworkManager's profile of that bridge's interface."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeRecord:
     """The bridges of this node: *uplinks* is bridge → the link below it, *macs* link → its permanent MAC.
 

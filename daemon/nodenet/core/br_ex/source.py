@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface, ip_interface
 from typing import Any
@@ -11,12 +10,13 @@ from typing import Any
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
 from nodenet.core.nmstate import state
+from nodenet.core.value import frozen
 
 LINK_LOCAL = "fe80::/10"
 Interface = IPv4Interface | IPv6Interface
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """The link that has the configuration. *mac* is the uplink's, and the bridge's too where *keeps_mac*.
 

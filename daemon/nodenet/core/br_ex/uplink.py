@@ -7,13 +7,13 @@ never passed over: the next one would be a guess.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.uplink_checks import refuse_unfit
 from nodenet.core.errors import UplinkRefused
 from nodenet.core.nmstate import state
+from nodenet.core.value import frozen
 
 BRIDGE = "br-ex"
 EXTRA_BRIDGE = "br-ex1"
@@ -31,7 +31,7 @@ class UplinkRule(StrEnum):
     EXTRA_BRIDGE = "extra-bridge"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Uplink:
     """A link that goes below *bridge*, with what decided and why as a sentence."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from enum import StrEnum
 from pathlib import PurePosixPath
 from typing import Any
@@ -13,6 +13,7 @@ from nodenet.core.apply.intent import Intent, Phase, from_fields, is_end_of
 from nodenet.core.change.way_back import Network
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 VERSION = 1
 STATE = PurePosixPath("/var/lib/nodenet")
@@ -38,7 +39,7 @@ RESULT = {
 """Where the result of the last change of each kind is."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """A change: *what* it is, of the file or bridge called *name*, the *apply*, and the network *before* it.
 

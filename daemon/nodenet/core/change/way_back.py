@@ -8,18 +8,19 @@ is over. The way back is a difference between them and the present ones: it may 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.value import frozen
 
 HARDWARE = frozenset({"802-3-ethernet", "802-11-wireless", "bluetooth", "gsm", "infiniband", "loopback"})
 """Values of ``connection.type`` whose links NetworkManager cannot make (nm-settings-nmcli(5))."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Network:
     """The network before a change.
 
@@ -35,7 +36,7 @@ class Network:
     due: dict[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WayBack:
     """What restores the profiles: those to *give_back*, the UUIDs to *delete*, and what to *activate* on which link.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 from nodenet.core.node_file.finding import printable
 from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.value import frozen
 
 _PLAIN = re.compile(r"[\w/.][\w./@+:-]*", re.ASCII)
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)
@@ -16,7 +16,7 @@ _BOOLEANS = frozenset({"y", "yes", "n", "no", "on", "off", "true", "false", "nul
 """Words that some reader of YAML takes for something else than a string."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Remarked:
     """A value with a remark: why it is there."""
 

@@ -6,9 +6,10 @@ import base64
 import binascii
 import json
 import re
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from urllib.parse import unquote_to_bytes
+
+from nodenet.core.value import frozen
 
 TEXT = "data:text/plain;charset=utf-8;base64,"
 MOST_BYTES = 1 << 20
@@ -24,7 +25,7 @@ class ArtefactInvalid(ValueError):
     """An artefact cannot be read; the text names the place and what is expected there."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CarriedFile:
     """A file for the node: absolute path, whole content, permissions."""
 

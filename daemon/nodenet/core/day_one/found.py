@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from nodenet.core.day_one.rules import Rule
 from nodenet.core.node_file.finding import Finding, Severity, shown
 from nodenet.core.node_file.yaml_text import Misread, Node, Scalar
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Found:
     """One broken rule. *line* and *column* count from 1; 0 where the whole file is meant."""
 

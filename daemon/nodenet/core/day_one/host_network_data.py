@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.day_one import reading
 from nodenet.core.day_one.files import ArtefactInvalid, yaml_word
 from nodenet.core.day_one.yaml_text import Spot, newline_of, root
+from nodenet.core.value import frozen
 
 KEY = "preprovisioningNetworkDataName"
 _KIND = "BareMetalHost"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Document:
     """One document of a stream: its text, and where it begins in the whole."""
 

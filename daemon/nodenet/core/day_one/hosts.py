@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
 from nodenet.core.day_one.found import Found, at
@@ -12,13 +11,14 @@ from nodenet.core.day_one.rules import Rule
 from nodenet.core.node_file.finding import shown
 from nodenet.core.node_file.values import text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
+from nodenet.core.value import frozen
 
 PLATFORMS_WITH_VIPS = ("baremetal", "vsphere", "openstack", "nutanix")
 INSTALL_CONFIG_HOSTS = ("platform", "baremetal", "hosts")
 _DEEPEST = 40
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Host:
     """One host, the file that has it, and the places of its parts."""
 
@@ -30,7 +30,7 @@ class Host:
     secret: Scalar | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cluster:
     """What install-config says about the whole cluster."""
 

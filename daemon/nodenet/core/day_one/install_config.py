@@ -7,7 +7,6 @@ it is returned: nothing but the inserted keys may differ from what was there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -17,13 +16,14 @@ from nodenet.core.day_one import reading
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.quick_yaml import Unusual, quick
 from nodenet.core.day_one.yaml_text import Spot, end_of_block, newline_of, root
+from nodenet.core.value import frozen
 
 NAME = "install-config"
 HOSTS = ("platform", "baremetal", "hosts")
 KEY = "networkConfig"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Filled:
     """The new text; *filled* are the hosts that got their node file, *same* those that had it already."""
 

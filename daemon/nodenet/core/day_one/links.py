@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
 from nodenet.core.ip import is_masquerade
 from nodenet.core.node_file.values import interfaces, text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.value import frozen
 
 DEFAULTS = frozenset({"0.0.0.0/0", "::/0"})
 _NO = (False, None, "", "no", "off", "n", 0)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Address:
     """One static address: its place in the text, and its path in the document."""
 

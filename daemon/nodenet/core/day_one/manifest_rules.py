@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import PurePosixPath
 
@@ -17,9 +16,10 @@ from nodenet.core.day_one.node_rules import Summary, shape_of
 from nodenet.core.day_one.rules import Rule
 from nodenet.core.node_file.values import text
 from nodenet.core.node_file.yaml_text import Block, Misread
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Manifest:
     """One document of a file of manifests."""
 

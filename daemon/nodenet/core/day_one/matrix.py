@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, IPv6Interface
 
 from nodenet.core.day_one.document import Document, addresses, gateways, interfaces, is_automatic, name_servers
+from nodenet.core.value import frozen
 
 CLUSTER = "cluster"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One node file. *duplicates*: its addresses that another file configures too."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 from hashlib import sha256
 
@@ -20,6 +20,7 @@ from nodenet.core.node_file.gateways import unreachable_gateways
 from nodenet.core.node_file.keys import wrong_keys
 from nodenet.core.node_file.values import interfaces, text, wrong_values
 from nodenet.core.node_file.yaml_text import Block, Misread, Node
+from nodenet.core.value import frozen
 
 OVS = ("ovs-bridge", "ovs-interface")
 
@@ -32,7 +33,7 @@ class Step(Enum):
     BOTH = "both"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Shape:
     """What a document gives a host, for comparison: addresses, default gateways, and the links below them."""
 
@@ -41,7 +42,7 @@ class Shape:
     links: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Summary:
     """What the rules between files need of one node file."""
 
@@ -57,7 +58,7 @@ class Summary:
     digest: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judgement:
     """The findings of one file, its summary where it could be read, and the tree."""
 

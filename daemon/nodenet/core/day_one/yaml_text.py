@@ -5,18 +5,18 @@ The text is never emitted from its values: comments, order, anchors and quoting 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
 from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.value import frozen
 
 MOST_CHARACTERS = 64 << 20
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spot:
     """A value of a document: its node, and the dotted path that leads to it."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -17,6 +17,7 @@ from nodenet.core.change import record
 from nodenet.core.change.way_back import Network
 from nodenet.core.node_file.find import NodeFile, is_of_cluster
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 VERSION = 1
 MOST_ENTRIES = 50
@@ -50,7 +51,7 @@ class Result(StrEnum):
     """The network is as it was before, unless the cause says otherwise."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Entry:
     """A change that is over.
 

@@ -8,13 +8,13 @@ or was there before, is none of it, so nothing that another program made is ever
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.history.shown import route_text
 from nodenet.core.node_file.links import NICS
 from nodenet.core.node_file.values import interfaces, routes, text
 from nodenet.core.node_file.yaml_text import Block
+from nodenet.core.value import frozen
 
 Owned = Mapping[str, Mapping[str, Any]]
 """``links``: name → type and number of the entry; ``routes``: the route in words → its values and number; ``mtu``: link
@@ -24,7 +24,7 @@ NEW = 0
 VALUES = ("destination", "next-hop-address", "next-hop-interface", "table-id")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Named:
     """What a node file names: links with their types, routes in words with their values, and links with an MTU."""
 

@@ -7,7 +7,7 @@ conventions, "Typical status properties".
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_services.duties import why_disabled
@@ -16,6 +16,7 @@ from nodenet.core.hosted_services.migration import Migration, Outcome, is_own
 from nodenet.core.hosted_services.model import Options, Purpose, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
 AVAILABLE, PROGRESSING, DEGRADED, DISABLED = "Available", "Progressing", "Degraded", "Disabled"
@@ -28,7 +29,7 @@ Claims = Mapping[tuple[IPAddress, str], float]
 """VIP and node → since when the node reports that it holds the VIP."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """One condition, without its time."""
 
@@ -38,7 +39,7 @@ class Condition:
     message: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """Everything that the conditions follow from.
 

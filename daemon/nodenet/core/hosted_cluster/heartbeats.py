@@ -7,7 +7,9 @@ change counts, on the clock of the reader: https://kubernetes.io/docs/concepts/a
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
+
+from nodenet.core.value import frozen
 
 NAMESPACE = "kube-node-lease"
 USUAL_SECONDS, LONGEST_SECONDS = 40, 3600
@@ -15,7 +17,7 @@ LOOK_SECONDS = 15.0
 """How often the Leases are read; a change is seen that late."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Beat:
     """The last renewal of a Lease: its *text*, the *seconds* for which it holds, and when it was first seen."""
 
@@ -24,7 +26,7 @@ class Beat:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Heartbeats:
     """The last renewal of each node, and when the Leases were *read* last.
 

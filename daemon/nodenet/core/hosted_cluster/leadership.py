@@ -8,9 +8,10 @@ https://kubernetes.io/docs/concepts/architecture/leases/
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
+
+from nodenet.core.value import frozen
 
 NAME = "nodenet-operator"
 LEASE_SECONDS = 60
@@ -28,7 +29,7 @@ class Step(StrEnum):
     WAIT = "wait"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Watched:
     """The Lease as it was seen last: its version, and since when."""
 

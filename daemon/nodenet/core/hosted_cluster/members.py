@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.hosted_cluster.node_report import ANNOTATION, MOST_BYTES, NodeReport, ReportInvalid, parse
@@ -11,9 +10,10 @@ from nodenet.core.hosted_services.model import ClusterNode, Mode, Purpose, Role
 from nodenet.core.hosted_services.nodes import of_objects
 from nodenet.core.hosted_services.watching import slim_node
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Member:
     """A node, and its *report*: None without one, and with a *problem* where it cannot be read.
 

@@ -7,13 +7,14 @@ back is always open. A phase that does not end in time ends in one of the two st
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_services.api_int import Addresses, refusal
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase, is_own
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Options, Role, Spec
+from nodenet.core.value import frozen
 
 WAIT_SECONDS = 120.0
 """How long a phase waits for the nodes: longer than the Lease of one that has just died."""
@@ -34,7 +35,7 @@ _CHECKS = frozenset({Phase.VERIFY})
 _DRAINS = frozenset({Phase.DRAIN_HAPROXY, Phase.DRAIN_EXTERNAL})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """What is known now.
 

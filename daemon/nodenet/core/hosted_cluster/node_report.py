@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from ipaddress import ip_address
 
@@ -19,6 +19,7 @@ from nodenet.core.hosted_services.nodes import is_of_a_host
 from nodenet.core.hosted_services.report import HostedHealth, Report
 from nodenet.core.hosted_services.resource import GROUP
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 ANNOTATION = f"{GROUP}/report"
 VERSION = 1
@@ -40,7 +41,7 @@ class Stack(StrEnum):
     NONE = "none"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeReport:
     """What a node reports about itself.
 

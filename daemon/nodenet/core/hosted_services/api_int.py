@@ -7,17 +7,17 @@ own load balancer. Any other address belongs to an external load balancer.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 from nodenet.core.hosted_services.model import ClusterNode, Inputs, Mode, Origin, Role
 from nodenet.core.ip import IPAddress, family_of
+from nodenet.core.value import frozen
 
 Addresses = tuple[IPAddress, ...]
 REPLACED = ", and api-int is "
 """What the problem says where another address takes the place of one where the API does not answer."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ApiInt:
     """The effective addresses, one a family at most, where they were read, and the mode that follows."""
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Budget:
     """*burst* times at once, and once more every *seconds*; *spent* of them at the time *since*."""
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import dataclass
 
 from nodenet.core.record_version import refusal
+from nodenet.core.value import frozen
 
 SCHEMA_VERSION = 1
 MOST_BYTES = 16 << 20
@@ -20,7 +20,7 @@ class CacheInvalid(ValueError):
     """The file cannot be used; the text says why."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cached:
     """One document; *generation* is the object's own, *boot_id* the boot in which it was read."""
 

@@ -7,7 +7,7 @@ from another source, or from before, is still used.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
@@ -16,12 +16,13 @@ from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Option
 from nodenet.core.hosted_services.nodes import of_objects, of_status
 from nodenet.core.hosted_services.resource import ResourceInvalid, migration_of, spec_of
 from nodenet.core.hosted_services.sources import choose
+from nodenet.core.value import frozen
 
 Documents = Mapping[Origin, Any]
 NONE: Mapping[Origin, Spec] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Cluster:
     """The documents by source; *own*: this node's Node object, where the API shows no other one."""
 
@@ -31,7 +32,7 @@ class Cluster:
     own: Mapping[str, Any] | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """The inputs of a plan, and why documents were not used; *specs*: those that can be used."""
 

@@ -8,15 +8,15 @@ node reports a VIP as its own address, the cluster keeps the VIP: this is report
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nodenet.core.hosted_services.api_int import ApiInt
 from nodenet.core.hosted_services.model import ON_PREMISES, Here, Inputs, Mode, Options, Purpose, Role, Service
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.settings.hosted import Enabled
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Duty:
     """Whether *service* runs on this node, and the reason in one sentence."""
 
@@ -25,7 +25,7 @@ class Duty:
     reason: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class VipDuty:
     """Whether this node may hold *address*, and the reason in one sentence."""
 

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from ipaddress import ip_address
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 PATIENCE_SECONDS = 60.0
 TRIAL_SECONDS = 6.0
@@ -39,7 +40,7 @@ class Way(StrEnum):
     """To an address that replaces it."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """What is known of the *addresses* that should have the name.
 
@@ -54,7 +55,7 @@ class Trial:
     good: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """What one look has found: whether the addresses that should have the name *answer*.
 

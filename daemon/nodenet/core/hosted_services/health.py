@@ -7,10 +7,10 @@ rises first. So the VIP stays where it is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.hosted_services.model import Options
+from nodenet.core.value import frozen
 
 
 class Answer(StrEnum):
@@ -23,7 +23,7 @@ class Answer(StrEnum):
     """Refused, unreachable, another status, or a certificate that the cluster's CA did not sign."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Target:
     """What is asked for; *ca_file* and *server_name*: by TLS; *unix_socket*: instead of a port of *host*.
 
@@ -58,7 +58,7 @@ class Distrust(StrEnum):
     CERTIFICATE = "Renew the certificate of the server"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Result:
     """The result of a check: the answer, the HTTP status if there was one, and what is wrong.
 
@@ -71,7 +71,7 @@ class Result:
     distrust: Distrust | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """How many good answers in a row make a service healthy, and how many points of bad ones make it unhealthy.
 
@@ -91,7 +91,7 @@ HOLDER = Patience(rise=1, fall=20)
 _POINTS = {Answer.GOOD: 0, Answer.SLOW: 1, Answer.DEAD: 4}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """The present judgement: *good* answers in a row, *points* of the bad ones since the last good one."""
 

@@ -7,15 +7,15 @@ what is seen is reported, and moves no VIP.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 REMEDY = "look for filtered VRRP, for another hosted.advert_interval, and for a host that uses the address of the VIP"
 """What two holders mean."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sighting:
     """Who was seen to hold *address*: this node (*here*), and the MACs of other hosts that answered for it."""
 

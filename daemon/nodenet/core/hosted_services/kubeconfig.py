@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import binascii
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 from urllib.parse import urlsplit
 
@@ -17,6 +17,7 @@ from nodenet.core.hosted_services.resource import doubled
 from nodenet.core.ip import IPAddress
 from nodenet.core.node_file.yaml_text import Misread, load
 from nodenet.core.node_file.yaml_values import json_values
+from nodenet.core.value import frozen
 
 MOST_BYTES = 256 * 1024
 """Credentials have some kilobytes."""
@@ -27,7 +28,7 @@ class KubeconfigInvalid(ValueError):
     """The file cannot be used; the text names the field."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Material:
     """A certificate, a key or a token: its *content*, or the *file* that has it."""
 
@@ -35,7 +36,7 @@ class Material:
     file: PurePosixPath | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Access:
     """The server and the credentials; *insecure*: its certificate is not verified. *ca* None: the system's own CAs."""
 

@@ -7,12 +7,13 @@ load balancers serve until the last phase: a node that follows late fails no req
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 MOST_ADDRESSES = 2
 LONGEST_MESSAGE = 2048
@@ -55,7 +56,7 @@ SWITCHED = frozenset({Phase.SWITCH_DNS, Phase.REDIRECT_OFF, Phase.DRAIN_HAPROXY,
 _REDIRECT_OFF = frozenset({Phase.REDIRECT_OFF, Phase.DRAIN_HAPROXY})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Migration:
     """The record. *origin* and *target*: addresses of ``api-int``, none for the API VIPs.
 

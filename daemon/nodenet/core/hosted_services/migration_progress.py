@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 
 from nodenet.core.hosted_services.health import Answer, Result
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 GOOD_ANSWERS, BAD_ANSWERS = 5, 5
 """So many in a row pass or fail the external load balancer."""
@@ -15,7 +16,7 @@ VIP_ANSWERS = 10
 """So many good ones in a row pass the VIP."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tries:
     """The last answers of one address: *good* and *bad* ones in a row, and what was wrong with the last bad one."""
 
@@ -24,7 +25,7 @@ class Tries:
     problem: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Facts:
     """What a node has found in one phase.
 
@@ -42,7 +43,7 @@ class Facts:
     lost: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Progress:
     """This node's part: of which *attempt* and *phase*, whether it is done, and what is wrong.
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
 from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
 from nodenet.core.settings.hosted import Enabled
+from nodenet.core.value import frozen
 
 ON_PREMISES = frozenset({"baremetal", "openstack", "vsphere", "nutanix", "ovirt"})
 """Platforms on which a cluster brings its own DNS and VIPs (``platform`` in the settings)."""
@@ -54,7 +55,7 @@ class Purpose(StrEnum):
     INGRESS = "ingress"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Spec:
     """What the resource HostedNetServices asks for; the defaults are those of a cluster without the resource."""
 
@@ -84,7 +85,7 @@ class Spec:
         return tuple(field for field, on in switches.items() if not on)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ClusterNode:
     """A node as the cluster lists it."""
 
@@ -93,7 +94,7 @@ class ClusterNode:
     role: Role
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """A node IP of this node, the link that carries it now, and its prefix."""
 
@@ -102,7 +103,7 @@ class Place:
     network: IPNetwork
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Here:
     """This node: its name in the cluster, and the place of its node IP in each family that it has."""
 
@@ -116,7 +117,7 @@ class Here:
         return tuple(place.address for place in self.places.values())
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Options:
     """The settings that hosted services read, from ``[hosted]`` and the cluster's own keys."""
 
@@ -149,7 +150,7 @@ class Options:
         return self.api_vips if purpose is Purpose.API else self.ingress_vips
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inputs:
     """Everything that a plan is made of.
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import ip_address, ip_network
 from itertools import islice
 
 from nodenet.core.hosted_services.model import ClusterNode, Role
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 CONTROL_PLANE_LABELS = ("node-role.kubernetes.io/control-plane", "node-role.kubernetes.io/master")
 MOST_NODES = 10_000
@@ -25,7 +25,7 @@ _NO_HOST = (ip_network("0.0.0.0/8"), ip_network("240.0.0.0/4"))
 _NAME = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?(\.[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?)*")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeList:
     """The nodes that can be used, by name, and how many entries could not."""
 

@@ -6,11 +6,11 @@ lost, stops nothing. Another stack on this node stops ours at once.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Inputs, Origin, Service
+from nodenet.core.value import frozen
 
 
 class Order(StrEnum):
@@ -23,7 +23,7 @@ class Order(StrEnum):
     RESTART = "restart"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Now:
     """The state of a service: *runs*, its configuration on disk *differs* from the one it runs with, and what stops it.
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Collection
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 ARP_ETHERTYPE = 0x0806
 BROADCAST = b"\xff" * 6
@@ -26,7 +26,7 @@ _SOURCE_ADDRESS, _TARGET_ADDRESS = 1, 2
 _SOLICITED_NODE = int(IPv6Address("ff02::1:ff00:0"))
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """A host says that *address* is at *mac*."""
 

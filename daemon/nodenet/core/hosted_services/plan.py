@@ -6,16 +6,16 @@ One pure function from settings, resource, nodes and node IPs to everything that
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 
 from nodenet.core.hosted_services import dnsmasq, haproxy, keepalived, redirect
 from nodenet.core.hosted_services.api_int import ApiInt, api_int
 from nodenet.core.hosted_services.duties import Duty, VipDuty, duties, role_of, vip_duties, why_disabled
 from nodenet.core.hosted_services.model import Inputs, Mode, Origin, Role, Service
 from nodenet.core.ip import IPAddress, family_of
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Plan:
     """The whole plan. *texts*: the configuration of each service that runs here; *hosts*: dnsmasq's hosts file."""
 
@@ -32,7 +32,7 @@ class Plan:
     """What the cluster has not reported yet, as in its installation; no problem by itself."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodePlan:
     """A plan, its inputs, and the sources that cannot be used."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
@@ -14,6 +14,7 @@ from nodenet.core.hosted_services.model import Mode, Service, Spec
 from nodenet.core.hosted_services.plan import Plan
 from nodenet.core.hosted_services.stance import Stance
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 SCHEMA_VERSION = 1
 WITHOUT_SOURCE = "VRRP needs the node IP, which is not on the link that keepalived uses: see `nodenetctl status`"
@@ -28,7 +29,7 @@ class HostedHealth(StrEnum):
     DISABLED = "disabled"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ServiceState:
     """How one service is: wanted, running, healthy (None: not checked), and what is wrong."""
 
@@ -39,7 +40,7 @@ class ServiceState:
     reason: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Report:
     """Everything that is reported of this node."""
 

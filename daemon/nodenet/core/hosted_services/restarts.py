@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.backoff import backoff
+from nodenet.core.value import frozen
 
 FIRST_SECONDS, LONGEST_SECONDS = 2.0, 60.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Restarts:
     """How often in a row a unit was started after it had failed, and when the next start is due (CLOCK_BOOTTIME)."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.boot.outcome import Problem
+from nodenet.core.value import frozen
 
 LOADED, ACTIVE, FAILED = "loaded", "active", "failed"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Running:
     """A unit's LoadState, ActiveState and Result; *missing* is the path of its program where that is not on this node.
 
@@ -48,7 +47,7 @@ class Running:
         return f"{self.active}, result {self.result}" if self.active == FAILED else self.active
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DnsLook:
     """What a look at this node's DNS found: a *note* for the stage's line, a *problem*, and when to look again.
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Spec
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Chosen:
     """The spec and the nodes that are used, each with its source."""
 

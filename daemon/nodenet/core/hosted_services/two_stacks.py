@@ -7,12 +7,12 @@ and two keepalived on one node make two holders. So ours wait until the other st
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address
 from pathlib import PurePosixPath
 
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 ANY = IPv4Address(0)
 MANIFESTS = PurePosixPath("/etc/kubernetes/manifests")
@@ -20,7 +20,7 @@ _STEMS = {Service.DNSMASQ: "coredns", Service.KEEPALIVED: "keepalived", Service.
 SUFFIXES = (".yaml", ".yml", ".json")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listener:
     """A TCP socket that listens on *port* of *address*; *ours*: a process of our unit has it.
 
@@ -37,7 +37,7 @@ class Listener:
         return self.address.is_unspecified or self.address in addresses
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Others:
     """What another stack may have on this node. *speakers*: how many sockets of other programs speak VRRP."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.hosted_services.model import Mode, Service
@@ -12,6 +11,7 @@ from nodenet.core.hosted_services.plan import Plan
 from nodenet.core.hosted_services.running import Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 
 PATIENCE_SECONDS = 30.0
 """How long READY waits: a kubelet that never starts would keep the API servers from running at all."""
@@ -22,7 +22,7 @@ _CORRECT = f"Correct {RESOURCE} or the object in the API; a cache is written aga
 _LOOK_AT_DNS = "See `nodenetctl status` and `journalctl -u nodenet-dnsmasq.service`"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """What the stage says: its line, what it still waits for (empty: nothing), a problem, and when it looks again."""
 

@@ -7,11 +7,12 @@ events since a version (410, ``Expired``), everything is listed again. Of each o
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
 from nodenet.core.hosted_services.nodes import MOST_ADDRESSES, MOST_NODES
+from nodenet.core.value import frozen
 
 GONE = 410
 PEER = ("name", "role", "addresses")
@@ -27,7 +28,7 @@ class Expired(Exception):
     """The server has forgotten the events since the last version: list again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Known:
     """The objects by name, and the version from which a watch continues; empty before the first list."""
 

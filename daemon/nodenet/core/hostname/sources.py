@@ -8,11 +8,11 @@ count only where a setting allows it; a full one then outranks the present name.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePosixPath
 
 from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.value import frozen
 
 STATIC_FILE = PurePosixPath("/etc/hostname")
 SETTING = "dhcpv6_hostname"
@@ -31,7 +31,7 @@ class Origin(StrEnum):
     COMMAND_LINE = "command-line"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Source:
     """One name as it was found, and where; an empty *value*: there is none. *fallback*: systemd made it up."""
 
@@ -50,7 +50,7 @@ class Verdict(StrEnum):
     ABSENT = "absent"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """A source, its normalised name, and why it is or is not this node's name."""
 

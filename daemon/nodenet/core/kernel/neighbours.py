@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip, request
+from nodenet.core.value import frozen
 
 RTMGRP_NEIGH = 0x4
 _NEW, _GET, _ERROR = 28, 30, 2
@@ -21,7 +21,7 @@ _BODY = struct.Struct("=BxxxiHBB")
 _CODE = struct.Struct("=i")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Neighbour:
     """An entry of the neighbour table; *mac* is its link-layer address, old or new, None without one.
 

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv4Address, IPv6Address
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
+from nodenet.core.value import frozen
 
 RTM_GETLINK = 18
 AF_INET, AF_INET6 = 2, 10
@@ -44,7 +45,7 @@ _IFF_UP, _IFF_LOOPBACK, _IFF_LOWER_UP = 0x1, 0x8, 0x10000
 _OPERSTATES = ("UNKNOWN", "NOTPRESENT", "DOWN", "LOWERLAYERDOWN", "TESTING", "DORMANT", "UP")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NumberedLink:
     """A link, and the index of its master, whose name may come later in the dump."""
 

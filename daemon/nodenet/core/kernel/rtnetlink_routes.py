@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import IPv4Network, IPv6Network
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, attributes, ip, number
 from nodenet.core.kernel.snapshot import NextHop, Route
+from nodenet.core.value import frozen
 
 RTM_GETROUTE, RTM_GETNEXTHOP = 26, 106
 _ROUTE_BODY = struct.Struct("=BBBBBBBBI")
@@ -33,7 +34,7 @@ Hop = tuple[int, IPAddress | None]
 """A next hop as (link index, gateway)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class RawRoute:
     """A route as the kernel describes it, links by index."""
 
@@ -41,7 +42,7 @@ class RawRoute:
     hops: tuple[Hop, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NextHopObjects:
     """The kernel's next-hop objects by id: single ones, and the members of groups (linux/nexthop.h)."""
 

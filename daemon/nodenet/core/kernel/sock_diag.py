@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes
+from nodenet.core.value import frozen
 
 ANY = IPv4Address(0)
 FAMILIES = (AF_INET, AF_INET6)
@@ -24,7 +24,7 @@ _MESSAGE_BYTES = 4 + _ID_BYTES + 20
 _UID = 4 + _ID_BYTES + 12
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Listening:
     """A socket: its port, the id of its maker's control group (Linux 5.8 and later; None before), and its address.
 

@@ -6,8 +6,9 @@ https://prometheus.io/docs/instrumenting/exposition_formats/
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from enum import StrEnum
+
+from nodenet.core.value import frozen
 
 
 class Kind(StrEnum):
@@ -18,7 +19,7 @@ class Kind(StrEnum):
     HISTOGRAM = "histogram"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Family:
     """A metric: its name, what its value means, and the names of its labels."""
 

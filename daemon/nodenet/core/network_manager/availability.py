@@ -5,8 +5,9 @@ The states are systemd's own (org.freedesktop.systemd1(5)): load and active stat
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from nodenet.core.value import frozen
 
 
 class ManagerState(StrEnum):
@@ -27,7 +28,7 @@ PAUSES = (5.0, 20.0, 60.0)
 """Seconds of being given up before nodenetd starts it, each time; no further time after the last."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Service:
     """How systemd sees a service; *job*: the kind of the one that is queued or runs for it, if any."""
 

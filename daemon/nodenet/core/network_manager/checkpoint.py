@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Checkpoint:
     """A pending checkpoint of NetworkManager: D-Bus path, and creation in seconds of CLOCK_BOOTTIME.
 

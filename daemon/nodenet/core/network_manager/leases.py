@@ -8,15 +8,15 @@ such settings were applied, and whether options came since.
 from __future__ import annotations
 
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
 
 KEPT_SECONDS = 17.0
 """An address that is still there so long after an apply is held: NetworkManager was asked for nothing new."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LeaseMark:
     """What NetworkManager shows of a link: its *address* by DHCP, which IPv4 settings are *applied*, the lease *given*.
 

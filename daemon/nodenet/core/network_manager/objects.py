@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address, ip_address
 from typing import Any
 
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
+from nodenet.core.value import frozen
 
 NAME = "org.freedesktop.NetworkManager"
 PATH = "/org/freedesktop/NetworkManager"
@@ -102,7 +103,7 @@ _LEGACY = frozenset({"addresses", "routes", "dns"})
 _TEXT_IN_BYTES = frozenset({"ssid", "ca-cert", "client-cert", "private-key", "phase2-ca-cert", "phase2-private-key"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Inventory:
     """What NetworkManager has at one moment.
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePath
 from typing import Any
 
+from nodenet.core.value import frozen
 
-@dataclass(frozen=True, slots=True)
+
+@frozen
 class KeptProfile:
     """A profile with its secrets: the file it is kept in is for root only.
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address
 from pathlib import PurePosixPath
 from types import MappingProxyType
 from typing import Any
+
+from nodenet.core.value import frozen
 
 MADE_BY_NM = "NM.connection.uuid"
 """The key that NetworkManager gives all it puts into the database; the value is the profile's UUID."""
@@ -22,7 +24,7 @@ def _nothing() -> Mapping[str, Any]:
     return EMPTY
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lease4:
     """A DHCPv4 lease in use, from the options that NetworkManager shows (nm-settings-nmcli(5), DHCP4Config).
 
@@ -38,7 +40,7 @@ class Lease4:
     servers: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lease6:
     """A DHCPv6 lease in use. *duid* in hexadecimal with colons, *iaid* likewise (four octets)."""
 
@@ -48,7 +50,7 @@ class Lease6:
     expires: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Profile:
     """A connection profile of NetworkManager.
 
@@ -72,7 +74,7 @@ class Profile:
         return self.settings.get(section, EMPTY).get(key, default)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Device:
     """A device of NetworkManager: *kind* as nmcli has it (``ethernet``, ``ovs-bridge`` …), *profile* the active one."""
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """*result* of the order, or its *failure*; *elsewhere*: the seconds in which others worked for it."""
 

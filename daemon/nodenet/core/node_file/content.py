@@ -6,7 +6,7 @@ libnmstate gets the *text* of the file, unchanged. The tree read here is used fo
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nodenet.core.node_file.addresses import LinkAddress, static_addresses
 from nodenet.core.node_file.contradictions import contradictions
@@ -19,6 +19,7 @@ from nodenet.core.node_file.links import Links, links_of
 from nodenet.core.node_file.secret import NO_SECRETS, Secrets, secrets_of
 from nodenet.core.node_file.values import interfaces, text, wrong_values
 from nodenet.core.node_file.yaml_text import Block, Node, load
+from nodenet.core.value import frozen
 
 BRIDGE = "br-ex"
 OVS_KEYS = ("ovs-db", "ovn")
@@ -26,7 +27,7 @@ OVS_KEYS = ("ovs-db", "ovn")
 NO_LINKS = Links()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Desired:
     """The look-ups: *empty*: nothing but comments; *uses_ovs*: Open vSwitch must be there first."""
 
@@ -51,7 +52,7 @@ class Desired:
         return BRIDGE in self.bridges
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Judged:
     """The look-ups of a file, everything that is wrong with it, and the document itself."""
 

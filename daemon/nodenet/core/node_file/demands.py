@@ -6,13 +6,14 @@ What the file names is what the network must give it (``core.probes.cut_off``).
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 
 from nodenet.core.ip import Family
 from nodenet.core.node_file.links import NO, ports_of
 from nodenet.core.node_file.values import interfaces, routes, text
 from nodenet.core.node_file.yaml_text import Block
+from nodenet.core.value import frozen
 
 MAIN_TABLE = "main"
 """As the kernel's snapshot names it."""
@@ -23,7 +24,7 @@ _HALVES = frozenset({"0.0.0.0/1", "128.0.0.0/1", "::/1", "8000::/1"})
 _NO_GATEWAY = ("0.0.0.0", "::")  # noqa: S104  (how nmstate writes "no next hop")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hop:
     """A default route of *family* in *table*; *gateway* is empty where it has none."""
 
@@ -33,7 +34,7 @@ class Hop:
     table: str = MAIN_TABLE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lease:
     """An address of *family* that the file asks a server for; its default route goes to *table*, empty: it has none."""
 
@@ -42,7 +43,7 @@ class Lease:
     table: str = MAIN_TABLE
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Demands:
     """What the file asks for.
 

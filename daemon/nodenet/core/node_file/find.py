@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hostname.name import stems
 from nodenet.core.node_file.host_values import TABLE
 from nodenet.core.node_file.yaml_text import Misread
+from nodenet.core.value import frozen
 
 CLUSTER = "cluster"
 EXTENSIONS = (".yml", ".yaml")
@@ -22,7 +22,7 @@ APPLIED = "applied"
 """Compatibility marker beside the node files: a byte copy of the file in force."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeFile:
     """A node file as it was read: its name in the directory, its text, the SHA-256 of its bytes."""
 
@@ -31,7 +31,7 @@ class NodeFile:
     digest: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Search:
     """The file that was found, if any, and every name that was looked for, in order."""
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.node_file.yaml_text import Node
+from nodenet.core.value import frozen
 
 MOST_SHOWN = 60
 """Characters of a wrong value that are shown."""
@@ -22,7 +22,7 @@ class Severity(StrEnum):
     WARNING = "warning"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Finding:
     """One mistake: *key* is its path in the document, *value* what is written there, as far as it may be shown.
 

@@ -17,11 +17,11 @@ import csv
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from io import StringIO
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.hostname.name import normalised, stems, why_invalid
+from nodenet.core.value import frozen
 
 TABLE = "hosts.csv"
 HOST, MAC, SERIAL = "host", "mac", "serial"
@@ -34,7 +34,7 @@ _DELIMITERS = (",", ";", "\t")
 _SEPARATORS = re.compile(r"[:.-]")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Identity:
     """How a table may know this host: its name if that is known, the MAC addresses of its NICs, its serial number."""
 
@@ -43,7 +43,7 @@ class Identity:
     serial: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Row:
     """One host of the table: the line that it begins in, and the text of each column that is not empty."""
 
@@ -56,7 +56,7 @@ class Row:
         return next((self.cells[key] for key in IDENTITY if key in self.cells), f"line {self.line}")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Table:
     """The hosts and the names of the values."""
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nodenet.core.node_file.values import mac_address, text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
+from nodenet.core.value import frozen
 
 NICS = frozenset({"", "ethernet", "infiniband", "unknown", "veth"})
 """Types of interfaces that exist before: NMState makes none of them, but veth, which may exist as well."""
 NO = frozenset({"", "false", "no", "off", "n"})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Links:
     """Links by name. *existing* must be there before the file is applied, *made* can be made by it.
 

@@ -11,11 +11,11 @@ import difflib
 import json
 import re
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from nodenet.core.node_file import schema
 from nodenet.core.node_file.yaml_text import Node, Scalar
 from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.value import frozen
 
 SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})
 """Keys whose values must not be seen: 802.1X, MACsec, IPsec (nmstate's API reference)."""
@@ -26,7 +26,7 @@ _ORDINARY = 4
 """Digits of a number that is shown all the same: line numbers, prefix lengths, MTUs."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Secrets:
     """The secrets of a document in every spelling, and the words that it shows elsewhere."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nodenet.core.errors import NodeFileInvalid
+from nodenet.core.value import frozen
 
 DEEPEST = 32
 """Levels of nesting; NMState's schema has nine."""
@@ -39,7 +40,7 @@ class Misread(NodeFileInvalid):
         self.words, self.line, self.column = words, line, column
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scalar:
     """A value as it is written in the text; *plain*: without quotes, tag or block style."""
 
@@ -49,7 +50,7 @@ class Scalar:
     plain: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Block:
     """A mapping (*entries*) or a sequence (*items*); *size* counts the values below it, repeated ones each time."""
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.node_ip.explain import SCHEMA_VERSION, candidate_document
 from nodenet.core.node_ip.select import Candidate, Selection
+from nodenet.core.value import frozen
 
 Place = tuple[str, IPAddress, int]
 """What identifies an address: link, address, prefix length."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """An address whose verdict or rule is another one; None: it is not on the host at that moment."""
 
@@ -23,7 +23,7 @@ class Change:
     after: Candidate | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Comparison:
     """Two selections and their differences; *changes* by link, family and address."""
 

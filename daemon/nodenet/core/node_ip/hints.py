@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import difflib
 import re
-from dataclasses import dataclass
 from ipaddress import IPv6Address, ip_address, ip_network
 
 from nodenet.core.errors import SettingsInvalid
 from nodenet.core.ip import IPAddress, IPNetwork
 from nodenet.core.node_ip.environment import logical_lines, unquoted
+from nodenet.core.value import frozen
 
 VARIABLES = ("NODEIP_HINT", "KUBELET_NODEIP_HINT")
 """In order of preference: the second is the older name."""
@@ -24,7 +24,7 @@ _LONGEST_NAME = 127
 _NUMBERS = re.compile(r"[0-9.]+")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hint:
     """One hint as it was written, where it was written, and what it means: an address, a prefix, or a link's name."""
 
@@ -37,7 +37,7 @@ class Hint:
         return f"hint {self.text} ({self.where})"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HintReading:
     """The hints that were understood, and a problem for each that was not."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 from nodenet.core.ip import Family, IPAddress
@@ -12,6 +11,7 @@ from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.ranking import Ranked, Surroundings
 from nodenet.core.node_ip.rules import Case, Rule, is_denied
+from nodenet.core.value import frozen
 
 
 class Judged(NamedTuple):
@@ -21,7 +21,7 @@ class Judged(NamedTuple):
     rule: Rule | None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SelectionInputs:
     """All that a selection has read, and what it chose (leader first)."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from ipaddress import ip_address
 from pathlib import PurePosixPath
@@ -19,6 +19,7 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_ip import published_files
 from nodenet.core.record_version import fields
+from nodenet.core.value import frozen
 
 VERSION = 1
 SELECTION = PurePosixPath("/var/lib/nodenet/selection.json")
@@ -27,7 +28,7 @@ VLAN = "vlan"
 """The kernel's kind of a VLAN: one of many on a NIC, with the NIC's MAC."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class LastPublished:
     """The last publication: addresses, primary first, the permanent MAC of the link, and the boot it was made in.
 

@@ -7,7 +7,7 @@ for the node IP of the boot before as long as its NIC exists. A bad boot teaches
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from ipaddress import IPv4Address, IPv6Address
 
 from nodenet.core.ip import Family, IPAddress, family_of
@@ -19,6 +19,7 @@ from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.reasons import link_state, no_address_yet
 from nodenet.core.node_ip.rules import CURABLE, is_denied
 from nodenet.core.node_ip.select import Candidate, Selection
+from nodenet.core.value import frozen
 
 MOST_SECONDS = 60.0
 """For all but the last node IP, from the first address on that could be published."""
@@ -30,7 +31,7 @@ A DHCP client asks at 0, 2.6 and 7.5 s.
 ANSWERS = {Family.IPV6: "an IPv6 router", Family.IPV4: "a DHCP server"}
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """What is awaited, and for how many seconds at most; None: without a limit."""
 
@@ -38,7 +39,7 @@ class Wait:
     seconds: float | None = MOST_SECONDS
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Seen:
     """What a wait is decided by. *record*: the last publication, if it counts. *found*: what NetworkManager says."""
 

@@ -6,7 +6,6 @@ The caller waits; this module returns the reason, as STATUS= and ``nodenetctl st
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 from typing import cast
 
 from nodenet.core.ip import Family, IPAddress, family_of
@@ -17,9 +16,10 @@ from nodenet.core.node_ip.missing import missing, why_nothing
 from nodenet.core.node_ip.ranking import Path, best_first, ranked
 from nodenet.core.node_ip.reasons import no_address_yet, rejected, why_rejected
 from nodenet.core.node_ip.rules import CURABLE, Rule
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pending:
     """Something that may come soon and would change the selection: worth a bounded wait."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 from nodenet.core.ip import Family, IPAddress, IPNetwork
 from nodenet.core.kernel.snapshot import MAIN_TABLE
 from nodenet.core.node_ip.hints import Hint
+from nodenet.core.value import frozen
 
 OVN_KUBERNETES = "OVNKubernetes"
 UNSET = ""
@@ -17,7 +17,7 @@ _IPV4_FIRST = (Family.IPV4, Family.IPV6)
 _IPV6_FIRST = (Family.IPV6, Family.IPV4)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Policy:
     """What a selection is asked for; the defaults are those of a node without settings.
 

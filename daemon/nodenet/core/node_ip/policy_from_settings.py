@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.errors import SettingsInvalid
 from nodenet.core.ip import Family
@@ -10,12 +10,13 @@ from nodenet.core.node_ip.hints import HintReading, parse_environment, parse_val
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings
+from nodenet.core.value import frozen
 
 HINT_FILE = "/etc/default/nodeip-configuration"
 """The environment file that the replaced tools read, and administrators know."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PolicyReading:
     """The policy, and a problem for each hint that could not be understood."""
 

@@ -8,13 +8,13 @@ whichever program wrote them.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from functools import lru_cache
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from pathlib import PurePosixPath
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.node_ip.environment import drop_in_variables
+from nodenet.core.value import frozen
 
 RUN = PurePosixPath("/run/nodeip-configuration")
 PRIMARY, IPV4, IPV6 = RUN / "primary-ip", RUN / "ipv4", RUN / "ipv6"
@@ -29,7 +29,7 @@ NAMES_NODE_IPS = (PRIMARY, IPV4, IPV6, KUBELET_DROP_IN, CRIO_DROP_IN)
 REMOTE_WORKER_LABEL = "node.openshift.io/remote-worker"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Publication:
     """The node IPs, primary first (never empty), and whether this node is away from the VIPs."""
 
@@ -37,7 +37,7 @@ class Publication:
     remote_worker: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PublishedFile:
     """A file that other programs read; *content* None: it must not exist. *unit*: it is a drop-in of that unit."""
 

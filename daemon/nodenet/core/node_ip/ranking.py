@@ -7,7 +7,7 @@ the order in which the kernel lists links and addresses cannot matter.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
@@ -18,6 +18,7 @@ from nodenet.core.node_ip.hints import Hint
 from nodenet.core.node_ip.links_below import names_below
 from nodenet.core.node_ip.policy import OVN_KUBERNETES, UNSET, Policy
 from nodenet.core.node_ip.rules import Case, ranges
+from nodenet.core.value import frozen
 
 NO_METRIC = 1 << 32
 """Of an address without a default route: worse than every metric."""
@@ -39,7 +40,7 @@ class Path(IntEnum):
     NONE = 3
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DefaultRoute:
     """The best default routes of one family on one link: their metric, and the gateways of that metric."""
 
@@ -47,7 +48,7 @@ class DefaultRoute:
     gateways: frozenset[IPAddress]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Surroundings:
     """What routes and hints mean for addresses, computed once for all addresses.
 

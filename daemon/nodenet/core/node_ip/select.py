@@ -8,7 +8,7 @@ the last publication, ``pending`` says what may still come, ``own_vips`` which V
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import StrEnum
 from functools import cache, partial
 
@@ -33,6 +33,7 @@ from nodenet.core.node_ip.ranking import (
 )
 from nodenet.core.node_ip.reasons import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
 from nodenet.core.node_ip.rules import CURABLE, PASSING, Case, Rule, cases, rejection
+from nodenet.core.value import frozen
 
 _Winners = Mapping[Family, tuple[Ranked, Rule]]
 """Of each family the node IP, and the rule that made it one."""
@@ -46,7 +47,7 @@ class Verdict(StrEnum):
     REJECTED = "rejected"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Candidate:
     """An address of this host and its verdict; *because* returns the reason in words, made only where it is printed.
 
@@ -67,7 +68,7 @@ class Candidate:
         return self.because()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Selection:
     """The node IPs, primary first (none: no address is eligible), the link of the primary, and the reasons.
 

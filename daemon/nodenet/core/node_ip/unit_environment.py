@@ -7,14 +7,14 @@ variable from all of them (systemd.exec(5)). A drop-in that systemd has not read
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables, file_variables, is_removed
 from nodenet.core.node_ip.published_files import PublishedFile
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class UnitEnvironment:
     """What systemd knows about a unit: Environment=, EnvironmentFile=, its drop-ins in order, and UnsetEnvironment=."""
 
@@ -32,7 +32,7 @@ class UnitEnvironment:
         return self.drop_ins + self.files
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Override:
     """A variable that a unit starts with another value than the published one (None: it is not set).
 

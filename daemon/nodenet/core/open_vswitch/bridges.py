@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nodenet.core.network_manager.profiles import MADE_BY_NM, _nothing
+from nodenet.core.value import frozen
 
 PHYSICAL = frozenset({"", "system", "dpdk", "afxdp"})
 """Types of interfaces of Open vSwitch that are a link of the host (ovs-vswitchd.conf.db(5), Interface)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OvsInterface:
     """A row of the table Interface; *kind* is its ``type`` ("" or ``system``, ``internal``, ``patch`` …).
 
@@ -28,7 +29,7 @@ class OvsInterface:
     options: Mapping[str, str] = field(default_factory=_nothing)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OvsPort:
     """A row of the table Port."""
 
@@ -42,7 +43,7 @@ class OvsPort:
         return MADE_BY_NM in self.external_ids
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OvsBridge:
     """A row of the table Bridge; *datapath* is ``datapath_type``: "" or ``system``, ``netdev``."""
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from enum import StrEnum
 from typing import Any
+
+from nodenet.core.value import frozen
 
 
 class Kind(StrEnum):
@@ -17,7 +19,7 @@ class Kind(StrEnum):
     ROUTE = "route"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Thing:
     """Something that another program put on *link*.
 
@@ -32,7 +34,7 @@ class Thing:
     message: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Others:
     """What others have on links with a profile; *ports*: (bridge, port) of Open vSwitch; *patched*: its bridges."""
 

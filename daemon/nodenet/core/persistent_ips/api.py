@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.value import frozen
 
 
 class ApiAway(Unavailable):
@@ -47,7 +47,7 @@ class Expired(NodenetError):
     exit_code = 75
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Page:
     """One page of a list; *following* is the token of the next one, empty for the last."""
 

@@ -7,7 +7,6 @@ the claims. Everything else reads it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.claim import Claim, known_addresses
@@ -23,16 +22,17 @@ from nodenet.core.persistent_ips.model import (
     State,
 )
 from nodenet.core.persistent_ips.records import key_of, place_of
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Put:
     """Write a record."""
 
     record: Record
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Drop:
     """Remove a record."""
 

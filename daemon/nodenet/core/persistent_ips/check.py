@@ -7,7 +7,6 @@ Lease without an owner is deleted as the service itself does it. Nothing here fr
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.ip import IPAddress
@@ -19,13 +18,14 @@ from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import Interface, Owner, Reservation, State
 from nodenet.core.persistent_ips.repair import restore
 from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS, suspects, sweep
+from nodenet.core.value import frozen
 
 REMEDY = "Run `nodenetctl claims check --repair`"
 LATER = f"{REMEDY} twice, {ORPHAN_SECONDS / 60:g} minutes apart: its pod may still run on a node that is cut off"
 Place = tuple[str, IPAddress]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Difference:
     """Something that does not agree; *missing* and *orphan* are what can be repaired."""
 

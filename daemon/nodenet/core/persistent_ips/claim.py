@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_interface
 from typing import Any
@@ -16,6 +15,7 @@ from typing import Any
 from nodenet.core.persistent_ips import moment
 from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind
 from nodenet.core.persistent_ips.network import NAME
+from nodenet.core.value import frozen
 
 CONDITION = "IPsAllocated"
 MOST_IPS = 16
@@ -35,7 +35,7 @@ class ClaimInvalid(ValueError):
     """The claim's status is not one that this service or OVN-Kubernetes writes; the text says what is wrong."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Claim:
     """A claim, as far as it is used."""
 

@@ -6,13 +6,13 @@ import contextlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from ipaddress import ip_interface
 from typing import Any
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.model import Interface, PodName
+from nodenet.core.value import frozen
 
 VERSIONS = ("0.3.1", "0.4.0", "1.0.0", "1.1.0")
 MOST_BYTES = 256 * 1024
@@ -60,7 +60,7 @@ class CniError(Exception):
         self.details = details
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Request:
     """One call of the plugin. Only ADD, DEL and CHECK have a container and an interface."""
 
@@ -148,7 +148,7 @@ def is_object_name(text: str) -> bool:
     return 0 < len(text) <= 253 and re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", text) is not None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Extras:
     """What an answer to ADD has beside the addresses."""
 

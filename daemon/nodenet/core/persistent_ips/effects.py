@@ -8,7 +8,6 @@ process that is killed is a generator that is dropped.
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from nodenet.core.persistent_ips.book import Book, Change
@@ -16,11 +15,12 @@ from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import PodName
 from nodenet.core.persistent_ips.pod import Pod
+from nodenet.core.value import frozen
 
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Here:
     """Where and when a verb runs."""
 
@@ -43,14 +43,14 @@ class Ask(Generic[T]):
     __slots__ = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Hold:
     """→ None, once no other verb has this key; it is held until the generator ends."""
 
     key: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadPod(Ask[Pod]):
     """→ Pod. NotFound."""
 
@@ -58,7 +58,7 @@ class ReadPod(Ask[Pod]):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadDefinition(Ask[str]):
     """→ the text of a NetworkAttachmentDefinition's configuration. NotFound."""
 
@@ -66,7 +66,7 @@ class ReadDefinition(Ask[str]):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadClaim(Ask[Claim]):
     """→ Claim as it is now. NotFound."""
 
@@ -74,7 +74,7 @@ class ReadClaim(Ask[Claim]):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class AwaitClaim(Ask[Claim | None]):
     """→ Claim, or None when it does not come within the time that a runtime waits."""
 
@@ -82,35 +82,35 @@ class AwaitClaim(Ask[Claim | None]):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class CreateLease(Ask[Lease]):
     """→ Lease with UID and version. Conflict: the address is taken."""
 
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ReadLease(Ask[Lease]):
     """→ Lease. NotFound."""
 
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ListLeases(Ask[tuple[Lease, ...]]):
     """→ tuple of Leases."""
 
     selector: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class MoveLease(Ask[Lease]):
     """→ Lease, for which this node is responsible now. Conflict: it is of another owner. NotFound."""
 
     lease: Lease
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DeleteLease:
     """→ None. NotFound; Conflict: it is another one, or was changed since *version*."""
 
@@ -119,7 +119,7 @@ class DeleteLease:
     version: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WriteStatus(Ask[Claim]):
     """→ Claim as it is then. Conflict: it was changed. NotFound."""
 
@@ -127,7 +127,7 @@ class WriteStatus(Ask[Claim]):
     patch: Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Save:
     """→ None. The records are durable and in the book then; PublishFailed: neither.
 
@@ -140,12 +140,12 @@ class Save:
     soon: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sync:
     """→ None, once everything that this verb saved with *soon* is durable. PublishFailed."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Announce:
     """→ None. An Event for people, and a line in the journal."""
 

@@ -12,12 +12,13 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_interface
 from typing import Any
 
 from nodenet.core.persistent_ips import moment
 from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox
+from nodenet.core.value import frozen
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
 MANAGER = "nodenet-ipam"
@@ -31,7 +32,7 @@ class LeaseInvalid(ValueError):
     """A Lease with our label that this service did not write."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Lease:
     """An address that is reserved in the cluster."""
 

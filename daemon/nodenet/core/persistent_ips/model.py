@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from ipaddress import IPv4Interface, IPv6Interface
 
 from nodenet.core.ip import IPAddress, IPNetwork
+from nodenet.core.value import frozen
 
 Interface = IPv4Interface | IPv6Interface
 """An address and the prefix length of its subnet."""
@@ -19,7 +20,7 @@ class OwnerKind(StrEnum):
     POD = "pod"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Owner:
     """What keeps an address: a claim until it is deleted, or a pod's interface until its last sandbox is gone.
 
@@ -56,7 +57,7 @@ class State(StrEnum):
     RELEASING = "releasing"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reservation:
     """An address of a network that this node knows to be reserved for an owner; one for each Lease."""
 
@@ -86,7 +87,7 @@ class Reservation:
         return self.network, self.address.ip
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PodName:
     """A pod, as CNI_ARGS names it; the uid may be empty."""
 
@@ -99,7 +100,7 @@ class PodName:
         return f"{self.namespace}/{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Sandbox:
     """An interface of a sandbox, as a Lease names it."""
 
@@ -115,7 +116,7 @@ class Sandbox:
         return self.container_id, self.ifname
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Attachment:
     """An interface of a sandbox on this node, and what its addresses belong to."""
 
@@ -135,7 +136,7 @@ class Attachment:
         return self.container_id, self.ifname
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Workload:
     """Which virtual machine a pod runs: two pods of one share its claims while it migrates. Empty for other pods."""
 
@@ -150,7 +151,7 @@ class Workload:
         return bool(self.created_by or self.machine)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class PodReference:
     """What was read of a pod for one interface; kept until the pod is known to be gone."""
 
@@ -171,7 +172,7 @@ class PodReference:
         return self.pod.uid, self.ifname, self.network
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NetworkSeen:
     """The configuration with which a network was used last on this node."""
 

@@ -11,7 +11,6 @@ import hashlib
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Address, collapse_addresses, ip_address, ip_network
 from typing import Any
 
@@ -19,6 +18,7 @@ from nodenet.core.ip import IPAddress, IPNetwork
 from nodenet.core.persistent_ips.cni import CniError, Code, Extras
 from nodenet.core.persistent_ips.model import Interface
 from nodenet.core.persistent_ips.pool import Pool
+from nodenet.core.value import frozen
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 MOST_SUBNETS, MOST_EXCLUDED, MOST_ROUTES = 16, 256, 256
@@ -30,7 +30,7 @@ OTHERS = {"exclude": EXCLUDED, "range": SUBNETS, "ranges": SUBNETS, "subnet": SU
 """Keys of other IPAM plugins → what they are here."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Network:
     """A network as its configuration has it; one address comes from each pool."""
 

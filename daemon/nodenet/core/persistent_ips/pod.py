@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_interface
 from typing import Any
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.cni import CniError, Code, is_object_name
 from nodenet.core.persistent_ips.model import PodName, PodReference, Workload
+from nodenet.core.value import frozen
 
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
 MIRROR = "kubernetes.io/config.mirror"
@@ -28,7 +29,7 @@ FINISHED = ("Succeeded", "Failed")
 _SHORT = re.compile(r"(?:([a-z0-9-]+)/)?([a-z0-9.-]+)(?:@(\S{1,15}))?")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pod:
     """What is read of a pod."""
 

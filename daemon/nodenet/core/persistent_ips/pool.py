@@ -11,17 +11,17 @@ import hashlib
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_interface
 
 from nodenet.core.ip import IPAddress, IPNetwork
 from nodenet.core.persistent_ips.model import Interface
+from nodenet.core.value import frozen
 
 MOST_CANDIDATES = 1 << 32
 """Only so many addresses at the beginning of an IPv6 subnet are given."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Pool:
     """A subnet without what is excluded. *excluded* does not overlap itself."""
 

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from contextlib import suppress
-from dataclasses import dataclass
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
@@ -20,6 +19,7 @@ from nodenet.core.persistent_ips.pool import Pool
 from nodenet.core.persistent_ips.release import give_back
 from nodenet.core.persistent_ips.succession import succeed
 from nodenet.core.persistent_ips.sweep import reclaim
+from nodenet.core.value import frozen
 
 MOST_COLLISIONS = 3
 """After so many addresses that turned out to be taken, all Leases of the network are listed."""
@@ -38,7 +38,7 @@ class Taken(CniError):
     """An address that the claim's status names, or the pod asks for, is reserved for another owner."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asked:
     """An ADD."""
 
@@ -54,7 +54,7 @@ class Asked:
         return self.container_id, self.ifname
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Reserved:
     """The reservations of an owner, in the order of the answer."""
 

@@ -12,16 +12,16 @@ router advertisement came before a look. Where the settings name families, each 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass
 
 from nodenet.core.ip import Family
 from nodenet.core.node_file.demands import Demands, Hop, Lease
 from nodenet.core.probes.questions import Answer, Kind, Look
+from nodenet.core.value import frozen
 
 EARLIER = "one answered before an earlier apply of this file"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Loss:
     """Why the node is cut off. *lease*: one may still come. *unsaid*: the file might mean it, and does not say so."""
 

@@ -7,7 +7,6 @@ kernel knows by itself whether a link has a carrier, and whether another host ha
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_address
 
@@ -16,6 +15,7 @@ from nodenet.core.kernel.snapshot import MAIN_TABLE, AddressFlag, Snapshot
 from nodenet.core.node_file.demands import NO_DEMANDS, Demands, Hop
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.uplink_health.watched import gateways, routed
+from nodenet.core.value import frozen
 
 
 class Kind(StrEnum):
@@ -41,7 +41,7 @@ class Answer(StrEnum):
     """It did not answer before the apply, so an answer would change nothing."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Question:
     """One probe. *name* is what it is about: an address, a target, a link; *link* is where it is asked."""
 
@@ -66,7 +66,7 @@ Way = tuple[str, Family]
 """The name of a link, and a family."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Look:
     """The answers at one moment.
 
@@ -112,7 +112,7 @@ class Look:
 NO_LOOK = Look({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Scope:
     """What the settings ask for.
 

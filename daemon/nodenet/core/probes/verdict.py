@@ -7,13 +7,14 @@ several gateways or DNS servers.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.cut_off import losses
 from nodenet.core.probes.questions import Answer, Kind, Look, Question
+from nodenet.core.value import frozen
 
 _RANK = {Answer.NO: 0, Answer.SMALL: 1, Answer.YES: 2}
 _BEFORE = ", and it answered before the apply"
@@ -32,7 +33,7 @@ class ProbeFailed(NmstateFailure):
     message = Message.PROBE_FAILED
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verdict:
     """Why the apply is rolled back, nothing where it may be committed; and what is only reported.
 

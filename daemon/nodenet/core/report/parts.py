@@ -7,8 +7,9 @@ costs one part, and the part says so.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from nodenet.core.value import frozen
 
 SCHEMA_VERSION = 1
 CONTENTS = "contents.json"
@@ -21,7 +22,7 @@ UNITS = ("nodenet*", "NetworkManager.service")
 """Units whose journal is in a report."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Part:
     """A file of a report: what is in it, and the command that prints it. *journal*: it prints journalctl's JSON.
 
@@ -37,7 +38,7 @@ class Part:
     record: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Made:
     """A part as it is in the archive; *note* is what is wrong with it."""
 

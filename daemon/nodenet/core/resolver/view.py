@@ -7,12 +7,12 @@ systemd-resolved with its stub. Pure: the stage reads, this module decides what 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.ip import IPAddress
 from nodenet.core.resolver.resolv_conf import is_stub, nameservers
+from nodenet.core.value import frozen
 
 RESOLV_CONF = PurePosixPath("/etc/resolv.conf")
 BEHIND_STUB = PurePosixPath("/run/systemd/resolve/resolv.conf")
@@ -44,7 +44,7 @@ MAX_MEND_PAUSE_SECONDS = 15.0
 MIN_PROBE_SECONDS = 1.0
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ManagerDns:
     """What NetworkManager's DnsManager reports; *domains* in its order."""
 
@@ -52,7 +52,7 @@ class ManagerDns:
     domains: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class View:
     """The host's look-ups as they are configured now.
 

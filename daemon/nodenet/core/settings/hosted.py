@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from nodenet.core.value import frozen
 
 
 class Enabled(StrEnum):
@@ -43,7 +44,7 @@ class ClusterDnsTrust(StrEnum):
     ROOT = "root"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostedSettings:
     """The table ``[hosted]``."""
 
@@ -71,7 +72,7 @@ class HostedSettings:
         return "hosted.lb_port is 53, the port of DNS" if self.lb_port == 53 else None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KubernetesSettings:
     """The table ``[kubernetes]``."""
 

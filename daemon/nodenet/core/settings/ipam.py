@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import StrEnum
+
+from nodenet.core.value import frozen
 
 
 class NotAllowed(StrEnum):
@@ -16,7 +17,7 @@ class NotAllowed(StrEnum):
     IGNORE = "ignore"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class IpamSettings:
     """The table ``[ipam]``."""
 

@@ -7,7 +7,7 @@ is silently ignored would be noticed only when its effect is needed. Syntax: TOM
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field, fields
 from enum import StrEnum
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from typing import Any, Literal
 from nodenet.core.settings.hosted import HostedSettings, KubernetesSettings
 from nodenet.core.settings.ipam import IpamSettings
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 DEFAULT = "default"
 """The origin of a value that no file sets."""
@@ -47,7 +48,7 @@ class ResolverMode(StrEnum):
     ALWAYS = "always"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeTarget:
     """An address that must answer after an apply: by ping, by TCP where a *port* is given, by HTTPS with a *path*.
 
@@ -67,7 +68,7 @@ class ProbeTarget:
         return f"{'https' if self.path else 'tcp'}://{host}:{self.port}{self.path}"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Written:
     """A text that is parsed later, and the file in which it must be corrected."""
 
@@ -83,7 +84,7 @@ Addresses = tuple[IPv4Address | IPv6Address, ...]
 Families = Literal["auto"] | tuple[Literal["ipv4", "ipv6"], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Settings:
     """All settings; the defaults are those of a node without a settings file."""
 
@@ -132,7 +133,7 @@ class Settings:
     """Stage → provider: ``builtin``, ``unit:NAME`` or ``skip``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class SettingsResult:
     """The settings and, for every dotted key, the file that set it (or ``default``)."""
 
@@ -140,14 +141,18 @@ class SettingsResult:
     origins: Mapping[str, str]
 
 
+def _names(table: Any) -> list[str]:  # noqa: ANN401 - a value or its class
+    return [each.name for each in fields(table)]
+
+
 def values(settings: Settings) -> dict[str, Any]:
     """Return every setting under its dotted key, in TOML's types."""
     tables = ("stages", "bridge_datapath", *TABLES)
-    flat = {name: getattr(settings, name) for name in Settings.__slots__ if name not in tables}
+    flat = {name: getattr(settings, name) for name in _names(Settings) if name not in tables}
     flat["bridge.datapath"] = settings.bridge_datapath
     for table in TABLES:
         values = getattr(settings, table)
-        flat |= {f"{table}.{name}": getattr(values, name) for name in values.__slots__}
+        flat |= {f"{table}.{name}": getattr(values, name) for name in _names(values)}
     flat |= {f"stages.{stage}": provider for stage, provider in settings.stages.items()}
     return {key: _plain(value) for key, value in flat.items()}
 

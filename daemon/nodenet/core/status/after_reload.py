@@ -7,11 +7,11 @@ or without something that it had before.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.status.last_known import problems
 from nodenet.core.status.text import problem_lines
+from nodenet.core.value import frozen
 
 INPUT = ("hostname", "nmstate")
 """Stages whose problems are about what a reload reads: host name, node file. Wrong settings are refused before."""
@@ -19,7 +19,7 @@ DEGRADED = 2
 """As the exit code of ``nodenetctl status``."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Aftermath:
     """The lines to print, and the exit code."""
 

@@ -7,16 +7,17 @@ contract is in ``units/dbus/``; a test compares these tables with it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 NAME = "org.nodenet1"
 PATH = "/org/nodenet1"
 STAGES_PATH = f"{PATH}/stage"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Interface:
     """One interface; types are D-Bus signatures, a method's: what goes in, what comes out."""
 

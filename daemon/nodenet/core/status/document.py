@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
@@ -16,11 +16,12 @@ from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.last_known import error
 from nodenet.core.trial.trial import Trial, described
+from nodenet.core.value import frozen
 
 SCHEMA_VERSION = 1
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Refusal:
     """Why a reload was refused: for the node file, or (no stage) for the settings."""
 
@@ -28,7 +29,7 @@ class Refusal:
     stage: StageName | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BootStatus:
     """Everything the daemon reports: the boot, the facts, whether READY=1 was sent, and what was lost since."""
 

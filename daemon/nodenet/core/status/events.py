@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from nodenet.core.status.places import places
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Event:
     """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME, None when it is not known.
 

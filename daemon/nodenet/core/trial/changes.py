@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.nmstate.state import DEFAULT, OVS_BRIDGE, State, link
+from nodenet.core.value import frozen
 
 Document = Mapping[str, Any]
 IDENTITY = ("name", "type")
 GONE = ("absent", "down")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Change:
     """One value: *place* names the link or the section, *key* the value, with dots between the keys."""
 
@@ -27,7 +27,7 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Node:
     """What the node works with: its node IPs, their link, and the name of its bridge."""
 

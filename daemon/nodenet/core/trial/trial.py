@@ -6,12 +6,13 @@ A trial applies a node file, keeps NetworkManager's checkpoint open and rolls ba
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import StrEnum
 from typing import Any
 
 from nodenet.core.errors import Busy, NodenetError, UsageInvalid
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 
 SHORTEST_SECONDS = 5
 LONGEST_SECONDS = 3600
@@ -59,7 +60,7 @@ class TrialEnded(NodenetError):
     message = Message.TRIAL_ROLLED_BACK
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class TrialOrder:
     """A trial that *who* asks for: the file called *name* with the SHA-256 *digest*, for so many *seconds*.
 
@@ -75,7 +76,7 @@ class TrialOrder:
     force: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Trial:
     """The present trial, or the last one of this run of nodenetd.
 

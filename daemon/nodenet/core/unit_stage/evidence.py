@@ -7,7 +7,7 @@ found, and the facts that follow. The paths are those for which the node's other
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePosixPath
 
 from nodenet.core.boot.facts import Facts
@@ -21,12 +21,13 @@ from nodenet.core.node_ip.published_files import BRIDGE_UP, IPV4, IPV6, PRIMARY,
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.resolver.view import DONE
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 
 UNIT = "unit:"
 NODE_IP_FILES = (PRIMARY, IPV4, IPV6)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Applied:
     """The marker, a copy of the applied file: its digest, and what the file asked for; None if it cannot be read."""
 
@@ -34,7 +35,7 @@ class Applied:
     brings_bridge: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Evidence:
     """What was found: the host's name, the names beside the node files, files by path, and the kernel's state."""
 
@@ -50,7 +51,7 @@ class Evidence:
 WATCHED = (*NODE_IP_FILES, REMOTE_WORKER, DONE, BRIDGE_UP)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Proof:
     """*missing* says what is not there yet, None when all is; *learnt* adds the facts that follow from it."""
 

@@ -6,11 +6,11 @@ result of a job as the signal JobRemoved reports it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from enum import Enum, auto
 
 from nodenet.core.boot.outcome import Problem, Topic, Waiting
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 
 OURS = "nodenet"
 """What the names of our own units begin with; also those that replace an old name."""
@@ -19,7 +19,7 @@ LOOK_SECONDS = 10.0
 """How often a unit is looked at whose signal may have been lost with the bus."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Unit:
     """The state of a unit."""
 

@@ -7,7 +7,7 @@ back for some time first.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.common_wake import until_common
@@ -15,9 +15,10 @@ from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.uplink_health.watched import Gateway, Place
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Patience:
     """Seconds for which something must be lost, or back, before it is reported."""
 
@@ -41,7 +42,7 @@ SILENT_SECONDS = 10.0
 """The same once its silence is reported."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Condition:
     """What is reported about one thing: whether it is *lost*, and *since* when; times in seconds of CLOCK_BOOTTIME.
 
@@ -131,3 +132,8 @@ def route_problem(families: Collection[Family], link: str, since: str) -> Proble
     cause = f"No default route for {names} any more since {since}"
     remedy = f"Look at `ip route`, `ip -6 route` and `journalctl -u NetworkManager`; `nmcli device reapply {link}` "
     return Problem(Message.ROUTE_LOST, cause, remedy + "restores the routes of its profile")
+
+
+def cuts_off(problem: Problem | None) -> bool:
+    """Return whether *problem* of the uplink is more than DNS servers that do not answer."""
+    return problem is not None and problem.message is not Message.NAME_SERVERS_SILENT

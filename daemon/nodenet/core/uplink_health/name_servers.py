@@ -9,16 +9,17 @@ asked: where only they are listed, nothing is known to be lost.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Self
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.uplink_health.health import FINE, NAME_SERVER, Condition
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class DnsServers:
     """What is reported about the DNS servers, and what the last look found.
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Route, Snapshot
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
+from nodenet.core.value import frozen
 
 PATCH = frozenset({"patch"})
 OVN_BRIDGE = "br-int"
 """The integration bridge of OVN: its ports are pods."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Place:
     """Where the node IPs are: the *link* that has them, and the *uplink* below it where that is known."""
 
@@ -25,7 +25,7 @@ class Place:
     node_ips: tuple[IPAddress, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gateway:
     """A gateway, the link that it is asked on, and whether an address there has it in its subnet."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Self
 
 from nodenet.core.boot.outcome import Problem
@@ -19,9 +18,10 @@ from nodenet.core.uplink_health.health import (
     route_problem,
 )
 from nodenet.core.uplink_health.watched import Gateway, Place, routed
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class WayOut:
     """What is reported about gateways and default routes, and what the last look found.
 

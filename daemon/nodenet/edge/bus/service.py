@@ -10,7 +10,6 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet import __version__
@@ -20,11 +19,12 @@ from nodenet.core.status import bus_values
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.trial.trial import TrialOrder, order
+from nodenet.core.value import frozen
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.bus.objects import BusObjects
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Orders:
     """What callers may ask for; each may raise NodenetError."""
 

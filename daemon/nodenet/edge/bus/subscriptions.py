@@ -8,9 +8,9 @@ bus reports which connection owns that name.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from nodenet.core.value import frozen
 from nodenet.edge.bus.frames import Frame
 
 BUS_NAME = "org.freedesktop.DBus"
@@ -18,7 +18,7 @@ BUS_PATH = "/org/freedesktop/DBus"
 Handler = Callable[[Sequence[Any]], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Signal:
     """Which signals are wanted (D-Bus specification, "Match Rules")."""
 

@@ -102,7 +102,8 @@ class Store:
                     self._disk.remove(path)
                 else:
                     self._disk.write(path, content, PRIVATE)
-                del self._owed[path]
+                if self._owed.get(path, b"") is content:  # a record that was saved meanwhile is still owed
+                    del self._owed[path]
                 with suppress(PublishFailed):  # it is about a record that the disk has by now
                     self._disk.remove(_copy(path))
         except PublishFailed as error:

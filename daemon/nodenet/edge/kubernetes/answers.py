@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.errors import NodenetError
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Expired, Forbidden, NotFound
+from nodenet.core.value import frozen
 
 LONGEST_REASON = 300
 UNPROCESSABLE = 422
@@ -28,7 +28,7 @@ REMEDIES: Mapping[type[NodenetError], str] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Answer:
     """One answer; *pause*: its header Retry-After."""
 

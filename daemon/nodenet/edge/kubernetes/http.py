@@ -15,8 +15,9 @@ import ssl
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import dataclass
 from urllib.parse import urlsplit
+
+from nodenet.core.value import frozen
 
 MOST_HEAD_BYTES = 64 << 10
 CONNECT_SECONDS, HEAD_SECONDS = 5.0, 10.0
@@ -43,7 +44,7 @@ class TooLong(HttpError):
     """The body of an answer has more bytes than its reader takes."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Head:
     """The beginning of an answer."""
 

@@ -1,8 +1,8 @@
 """Which devices and profiles does NetworkManager have, and how is a profile changed, stored and restored?
 
 A thin client of its D-Bus API. All objects are read with one call, so they belong to one moment, and the settings of
-each profile with one more; a thousand links take about a second. Changes are saved to disk: a profile that is changed
-only in memory would be different after a reboot.
+each profile with one more; a thousand links take about a second. A changed profile stays where it was: one of another
+program in memory would be half a bridge on the disk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ AT_ONCE = 16
 
 _SETTINGS = f"{PATH}/Settings"
 _CONNECTION = f"{NAME}.Settings.Connection"
-TO_DISK, IN_MEMORY, IN_MEMORY_ONLY, _BLOCK_AUTOCONNECT = 0x1, 0x2, 0x8, 0x20
+_WHERE_IT_IS, TO_DISK, IN_MEMORY, IN_MEMORY_ONLY, _BLOCK_AUTOCONNECT = 0x0, 0x1, 0x2, 0x8, 0x20
 _PRESERVE_EXTERNAL_IP = 0x1
 _FOR_EVER = 2**31 - 1
 """A ``dhcp-timeout`` without end (nm-settings-dbus(5))."""
@@ -111,7 +111,7 @@ class Profiles:
         await self._bus.listen(Signal(NAME, config, PROPERTIES, "PropertiesChanged"), given)
 
     async def set(self, uuid: str, changes: Changes) -> bool:
-        """Change properties of a profile, on disk; None: back to its default. Return whether anything differed.
+        """Change properties of a profile, where it is; None: back to its default. Return whether anything differed.
 
         The device that uses it does not change until ``reapply``. Raises Unavailable.
         """
@@ -122,7 +122,7 @@ class Profiles:
                 _put(settings.setdefault(section, {}), key, value)
         if plain(settings) == before:
             return False
-        await self._update(path, settings, TO_DISK)
+        await self._update(path, settings, _WHERE_IT_IS)
         return True
 
     async def keep(self, uuid: str) -> KeptProfile:

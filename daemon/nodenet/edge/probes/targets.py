@@ -14,12 +14,12 @@ import socket
 import struct
 import sys
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.probes.questions import Answer
 from nodenet.core.settings.model import ProbeTarget
+from nodenet.core.value import frozen
 
 AGAIN_SECONDS = 0.3
 """Between two pings, and between two connections that are refused."""
@@ -35,7 +35,7 @@ _BY_EXIT = {0: Answer.YES, 3: Answer.NO}
 """Of that program; without the CA, and where it fails, nothing is known."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class _Protocol:
     """What differs between the families (linux/in.h, linux/in6.h)."""
 

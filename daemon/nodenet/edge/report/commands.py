@@ -8,7 +8,8 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from dataclasses import dataclass
+
+from nodenet.core.value import frozen
 
 CHUNK = 1 << 16
 END_SECONDS = 5.0
@@ -16,7 +17,7 @@ END_SECONDS = 5.0
 PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Output:
     """What was printed, errors included; *note* says why it is not everything, or how the command ended."""
 

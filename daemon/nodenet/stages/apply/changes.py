@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import structlog
@@ -22,6 +22,7 @@ from nodenet.core.errors import OrderRefused, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import of_another
+from nodenet.core.value import frozen
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_before import profiles_of
 from nodenet.stages.apply.profile_backup import ProfileKeeper
@@ -43,7 +44,7 @@ MESSAGE = {
 Note = Callable[[dict[str, str]], None]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Changes:
     """The one open change, and the results of those that are over."""
 

@@ -7,7 +7,7 @@ once; nothing but the bounds removes an entry.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from pathlib import PurePosixPath
 
 import structlog
@@ -17,6 +17,7 @@ from nodenet.core.history import entry as entries
 from nodenet.core.history.entry import Entry, Result
 from nodenet.core.history.left_over import numbered
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 from nodenet.ports import Files
 from nodenet.stages.apply.records import PRIVATE, STATE
 
@@ -27,7 +28,7 @@ LONGEST = 4 << 20
 """Bytes of one entry that is read again (`edge.files.disk.MOST_BYTES`)."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Good:
     """The newest good *entry* of this host; where there is none, *why* one that is there cannot be used."""
 
@@ -35,7 +36,7 @@ class Good:
     why: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class History:
     """The changes of the network that are over, the newest first."""
 

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Iterable
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 
 import structlog
@@ -21,6 +20,7 @@ from nodenet.core.messages import Message
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
 from nodenet.core.ownership import rule, things
 from nodenet.core.ownership.things import NO_OTHERS, Others, Thing
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Standing
 
 log = structlog.get_logger()
@@ -29,7 +29,7 @@ ASIDE = PurePosixPath("/run/nodenet/set-aside.json")
 """What was on links before a change that has not ended."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class OthersOnLinks:
     """What other programs have on the links of this node.
 

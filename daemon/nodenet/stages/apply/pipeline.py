@@ -159,12 +159,12 @@ class Pipeline:
         """Put the network back because nodenetd stops; there is no caller left for what goes wrong with it."""
         stopped = NmstateFailure(FailureKind.KILLED, "nodenetd was stopped in the middle of an apply")
         try:
-            await shielded(self._back(change, course, stopped))
+            await shielded(self._back(change, course, stopped, is_failed=False))
         except NodenetError as error:
             log.error(error.cause, message=error.message, stage=self._stage, remedy=error.remedy)
 
-    async def _back(self, change: Change, course: Course, failure: NodenetError) -> None:
-        """Put the network back as it was before the change, and its DNS configuration.
+    async def _back(self, change: Change, course: Course, failure: NodenetError, *, is_failed: bool = True) -> None:
+        """Put the network back as it was before the change, and its DNS configuration; note why if it has failed.
 
         Raises RollbackFailed, and *failure* with more of its cause where NetworkManager does not answer or has no
         checkpoint any more: then the state of the network is not known, and the change stays open.
@@ -180,7 +180,8 @@ class Pipeline:
             except Unavailable as error:
                 raise with_more(failure, f"{UNANSWERED} ({error.cause})") from error
         of_trial = change.what is What.TRIAL
-        self.changes.close(change, None if of_trial else replace(change.apply, phase=Phase.ROLLED_BACK))
+        failed = replace(change.apply, phase=Phase.ROLLED_BACK, cause=failure.cause if is_failed else "")
+        self.changes.close(change, None if of_trial else failed)
         log.info("The network is as it was before the apply", message=Message.ROLLED_BACK, stage=self._stage)
 
     async def _rolled_back(self, change: Change, course: Course, failure: NodenetError) -> Change:

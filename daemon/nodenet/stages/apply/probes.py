@@ -43,6 +43,7 @@ from nodenet.core.probes.verdict import (
 )
 from nodenet.core.resolver.servers import FILES, servers_of_others
 from nodenet.core.settings.model import Settings
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Neighbours, Profiles, ResolverProbe, Targets
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.duplicates import Duplicates
@@ -75,7 +76,7 @@ DAD_SECONDS = 3.0
 default (``dad_transmits``). NetworkManager waits for that where it activates a link, but not where it changes one."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProbeEdges:
     """The edges that probes work through."""
 
@@ -92,7 +93,7 @@ class ProbeEdges:
         return cls(edges.kernel, edges.neighbours, edges.resolver_probe, edges.targets, edges.files, edges.profiles)
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Before:
     """What answers before an apply, the question for its new addresses, and the network of the node."""
 

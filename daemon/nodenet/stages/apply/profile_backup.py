@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.errors import PublishFailed
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Profiles
 
 PRIVATE = 0o600
@@ -13,7 +14,7 @@ PRIVATE = 0o600
 WITHOUT_COMMENTS = "NetworkManager has its settings, but not its comments"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ProfileKeeper:
     """Stores the settings that NetworkManager has for a profile, and the rest of its file."""
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import structlog
@@ -22,6 +22,7 @@ from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.settings.model import Settings
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
@@ -31,7 +32,7 @@ from nodenet.stages.apply.profile_backup import ProfileKeeper
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Story:
     """What is known of a change beside its file: *probes* is what answered, *who* has asked for it."""
 
@@ -49,7 +50,7 @@ ALWAYS = frozenset({Kind.TRIAL, Kind.ROLLBACK, Kind.PRUNE})
 """Changes that get an entry also where the file is in force already."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Recorder:
     """Writes entries."""
 

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.br_ex.record import ProfileSettings
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.value import frozen
 from nodenet.ports import Manager, Profiles
 from nodenet.stages.apply.others import OthersOnLinks
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeProfiles:
     """NetworkManager's profiles of the interfaces br-ex and br-ex1."""
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -17,6 +16,7 @@ from nodenet.core.ownership import rule
 from nodenet.core.ownership.difference import without_others
 from nodenet.core.ownership.things import Others
 from nodenet.core.settings.model import Datapath
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Standing, Sysctls, Transaction
 
 DEFAULT_BRIDGE = PurePosixPath("/etc/ovnk/default_bridge")
@@ -25,7 +25,7 @@ NEW_LINKS = "default"
 """The name below /proc/sys that has the settings of links to come."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Gatherer:
     """The edges that have facts about the node."""
 

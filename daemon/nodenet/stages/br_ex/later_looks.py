@@ -16,7 +16,7 @@ from nodenet.core.messages import Message
 from nodenet.ports import Ovsdb
 from nodenet.stages.br_ex.make import BridgeMaker
 
-CAUSES = frozenset({Topic.OVS, Topic.NETWORK_MANAGER, Topic.BUS})
+CAUSES = frozenset({Topic.OVS, Topic.NETWORK_MANAGER, Topic.BUS, Topic.UPLINK})
 """The topics that may be why an attempt failed."""
 WATCHED = frozenset({Topic.OVS, Topic.NODE_IP_LOST})
 """The topics that say that bridges which were as they should be may not be any more."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from nodenet.core.boot.outcome import Problem
@@ -12,12 +12,13 @@ from nodenet.core.br_ex.lease import REMOVED, Moment, Verdict, verdict
 from nodenet.core.br_ex.plan import Plan
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.messages import Message
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Profiles
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.verify import Verifier
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Ended:
     """A static lease that was removed: its address, and the bridge's profile without it."""
 
@@ -25,7 +26,7 @@ class Ended:
     settings: Mapping[str, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class StaticLeases:
     """The static copies of leases on the bridges."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem
@@ -24,6 +24,7 @@ from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.profiles import KEYFILES
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
 from nodenet.stages.apply.network_before import network_of_links
 from nodenet.stages.apply.pipeline import Pipeline
@@ -37,7 +38,7 @@ from nodenet.stages.br_ex.neighbours import neighbours_follow
 from nodenet.stages.br_ex.verify import Verifier
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class BridgeMakerEdges:
     """What a bridge is made with."""
 

@@ -6,8 +6,6 @@ so that NetworkManager asks for it whenever it makes the port, and in Open vSwit
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import structlog
 
 from nodenet.core.boot.facts import Facts
@@ -16,13 +14,14 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.open_vswitch import ofports
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Ovsdb, Profiles, Stage
 from nodenet.stages.apply.records import OFPORTS, Records
 
 log = structlog.get_logger()
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class KeepOfports:
     """Runs a stage that may make bridges; the links below them keep their numbers."""
 

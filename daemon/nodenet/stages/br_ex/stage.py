@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import PurePosixPath
 
 import structlog
@@ -40,6 +40,7 @@ from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
 from nodenet.core.node_ip.rules import Rule as NodeIpRule
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
+from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
 from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.pipeline import Pipeline
@@ -76,7 +77,7 @@ MADE_ANEW = frozenset({Rule.OTHER_UPLINK, Rule.NOT_WANTED, Rule.ADDRESS_BELOW})
 """Findings that no apply can repair: the links below would not get their configuration back."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ConfigureOvsEdges:
     """What the stage works with."""
 
@@ -219,13 +220,17 @@ class ConfigureOvsStage:
 
         Each try costs the node its address for a while, and pods run on it. Without kubelet there are none.
         """
-        last, is_first = self._pipeline.record, not self._has_tried
-        self._has_tried = True
-        failed = last and last.digest and (last.phase, last.boot_id) == (Phase.ROLLED_BACK, self._pipeline.boot_id)
+        is_first, self._has_tried = not self._has_tried, True
         ordered = request.by_name or request.retry_refused
-        if is_first and failed and not ordered and await self._edges.systemd.any_runs((KUBELET,)):
-            why = "an apply has failed in this boot, and kubelet runs"
+        if is_first and not ordered and (cause := self._cause()) and await self._edges.systemd.any_runs((KUBELET,)):
+            why = f"an apply has failed in this boot, and kubelet runs: {cause}"
             raise NmstateFailure(FailureKind.VERIFICATION, why, "Look at `journalctl -u nodenetd -b`")
+
+    def _cause(self) -> str:
+        """Return why the last apply of this boot failed; "" where it did not, or where it was interrupted."""
+        last = self._pipeline.record
+        here = last and (last.phase, last.boot_id) == (Phase.ROLLED_BACK, self._pipeline.boot_id)
+        return last.cause if last and here else ""
 
     async def _mark(self, found: Iterable[BridgeCondition]) -> None:
         """Mark an adopted bridge of the old script in the database."""
@@ -321,8 +326,8 @@ class ConfigureOvsStage:
         remedy = f"{failure.remedy}; {AGAIN}" if failure.remedy else AGAIN.capitalize()
         problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", remedy)
         # A rollback is an event of NetworkManager's itself; where nothing was touched, the cause may be one.
-        topics = CAUSES if failure.kind is FailureKind.DEPENDENCY else frozenset({Topic.OVS})
-        return Failed(problem, facts, Again(topics))
+        untouched = failure.kind is FailureKind.DEPENDENCY and not self._cause()
+        return Failed(problem, facts, Again(CAUSES if untouched else frozenset({Topic.OVS, Topic.UPLINK})))
 
 
 def _by_hint(facts: Facts) -> bool:

@@ -10,13 +10,13 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
-from dataclasses import dataclass
 
 from nodenet.core.br_ex.plan import Expectation
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.value import frozen
 from nodenet.ports import Kernel, Neighbours, Profiles, Sysctls
 
 BASELINE_SECONDS = 1.0
@@ -31,7 +31,7 @@ ASK_SECONDS = 0.1
 """Between two questions to NetworkManager."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Verifier:
     """Checks the kernel, NetworkManager and the neighbours."""
 

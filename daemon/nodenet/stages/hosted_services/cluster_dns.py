@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
 from ipaddress import ip_address
 
 import structlog
@@ -15,6 +14,7 @@ from nodenet.core.ip import Family, IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import ClusterDnsTrust
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 from nodenet.ports import ResolverProbe
 from nodenet.ports.hosted_services import Sockets
 from nodenet.ports.vips import NameLookup
@@ -26,7 +26,7 @@ TRUST_REMEDY = "Run CoreDNS as a service of systemd, or set `[hosted] cluster_dn
 LOOP_REMEDY = "Let the Corefile forward to the servers of the site, and not to /etc/resolv.conf"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Asks:
     """What the servers of this node are asked with."""
 

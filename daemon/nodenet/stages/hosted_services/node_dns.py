@@ -7,7 +7,7 @@ the wanted one, so a dnsmasq that was killed, restarted or changed is correct ag
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import PurePath
 
@@ -35,6 +35,7 @@ from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
 from nodenet.ports.vips import ApiIntFile, CacheFiles, NameLookup, OtherStacks
@@ -54,7 +55,7 @@ NAMELESS_SECONDS = 3.0
 LOCALHOST = ip_address("127.0.0.1")
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class NodeDnsEdges:
     """Everything outside that DNS of this node needs."""
 

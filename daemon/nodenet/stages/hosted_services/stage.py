@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass
 
 from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
@@ -29,6 +28,7 @@ from nodenet.core.settings.hosted import HostedMode
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, ResolverProbe
 from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits
 
@@ -38,7 +38,7 @@ STOPPED = (paths.COMPANION, paths.UNITS[Service.KEEPALIVED], paths.UNITS[Service
 """In this order: the companion would start the others again."""
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class HostedEdges:
     """Everything outside that hosted services are seen by."""
 

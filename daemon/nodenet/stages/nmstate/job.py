@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -11,12 +11,13 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.history.entry import Kind
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.value import frozen
 from nodenet.stages.apply.recorder import Story
 
 NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """One pass: the file, what it asks for, and the facts before it."""
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from nodenet.core.history.left_over import lines, removal, together
+from nodenet.core.value import frozen
 from nodenet.stages.nmstate.job import Job
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wanted:
     """The *text* that libnmstate gets, the *difference* that it makes, and whether it *prunes*."""
 

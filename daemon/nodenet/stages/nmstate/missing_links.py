@@ -7,7 +7,6 @@ the answer at once, and a node that works is not kept without its answer either.
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import PurePath
 
 from nodenet.core.apply.missing_links import WAIT_SECONDS, host_has, missing, missing_bases, reason
@@ -16,11 +15,12 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import CRIO, KUBELET
 from nodenet.core.since import Since
+from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Kernel, Systemd
 from nodenet.stages.nmstate.job import Job
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Wait:
     """What a file waits for: the links that were missing at the last look, and since when."""
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from nodenet.core.apply.retry import BUDGET_SECONDS, may_try_again
 from nodenet.core.errors import NodenetError
 from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.core.value import frozen
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Tried:
     """How often a file was tried, when that began (seconds of CLOCK_BOOTTIME), and how the last try failed."""
 

@@ -34,6 +34,7 @@ from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial import refusals
 from nodenet.core.trial.trial import ASIDE, MARGIN_SECONDS, STAGED, Decision, TrialEnded, TrialOrder, would_replace
+from nodenet.core.value import frozen
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
@@ -60,7 +61,7 @@ ROLLED_BACK = "an administrator rolled it back"
 LOST = "NetworkManager no longer has the trial's checkpoint: it was restarted, or another program ended the checkpoint"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class Job:
     """One trial: what is tried, and where it is installed; *replaced* is what is there now (None: nothing)."""
 

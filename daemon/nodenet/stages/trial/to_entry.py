@@ -6,7 +6,7 @@ later files have added goes. All of that is rolled back where it fails, or is no
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import takewhile
 
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
@@ -15,6 +15,7 @@ from nodenet.core.errors import UsageInvalid
 from nodenet.core.history.entry import Entry
 from nodenet.core.history.going_back import missing_nics, network_of
 from nodenet.core.node_file.content import Desired
+from nodenet.core.value import frozen
 from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.network_before import network_of_file
 from nodenet.stages.apply.profile_backup import ProfileKeeper
@@ -22,7 +23,7 @@ from nodenet.stages.apply.profile_backup import ProfileKeeper
 LIST = "Look at `nodenetctl history`"
 
 
-@dataclass(frozen=True, slots=True)
+@frozen
 class ToEntry:
     """Finds what is gone back to."""
 
