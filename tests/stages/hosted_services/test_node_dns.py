@@ -167,9 +167,7 @@ async def test_it_starts_with_the_node_ip_and_answers_from_disk() -> None:
     assert await rig.look(facts=Facts()) == DnsLook()
     assert rig.units.orders == []
     rig.kernel.now = ON_ETH0
-    with capture_logs() as logs:
-        await rig.served()
-    assert f"dnsmasq answers on {NODE_IP}; it asks {SITE}" in [entry["event"] for entry in logs]
+    await rig.served()
     assert rig.units.orders == [("start", UNIT)]
     assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
     assert rig.text(paths.HOSTS).splitlines()[0] == f"{VIP} api-int.c.example.com"
@@ -291,6 +289,15 @@ async def test_servers_that_it_did_not_take_are_given_again() -> None:
     rig.dnsmasq.broken = None
     await rig.look()
     assert len(rig.dnsmasq.given) == 2
+
+
+async def test_the_journal_names_the_servers_that_it_asks() -> None:
+    """And not dnsmasq's word for the names of nodes, which no other server is asked for."""
+    rig = Rig()
+    rig.caches.write("nodes", cached([NODE]))
+    with capture_logs() as logs:
+        await rig.served()
+    assert f"dnsmasq answers on {NODE_IP}; it asks {SITE}" in [entry["event"] for entry in logs]
 
 
 async def test_new_nodes_are_read_without_a_restart() -> None:
