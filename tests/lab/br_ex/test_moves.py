@@ -53,7 +53,8 @@ def test_identities_and_settings_of_the_link(product_node: NodeFactory, lab: Lab
     count = asked_again(other, count, leased)
     resolvers = before[0]["resolv.conf"]
     eventually(lambda: node.run("cat /etc/resolv.conf").stdout == resolvers, "the name servers as before", timeout=10)
-    assert [everything(node, link) for link in ("br-ex", "br-ex1")] == before
+    moved = ("br-ex", "br-ex1")
+    eventually(lambda: [everything(node, link) for link in moved] == before, "all of it on the bridges", timeout=10)
     assert node.run("ethtool -k eth0").stdout == features
     writes_nothing(node)
     node.reboot()

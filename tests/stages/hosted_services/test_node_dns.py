@@ -291,6 +291,15 @@ async def test_servers_that_it_did_not_take_are_given_again() -> None:
     assert len(rig.dnsmasq.given) == 2
 
 
+async def test_the_journal_names_the_servers_that_it_asks() -> None:
+    """And not dnsmasq's word for the names of nodes, which no other server is asked for."""
+    rig = Rig()
+    rig.caches.write("nodes", cached([NODE]))
+    with capture_logs() as logs:
+        await rig.served()
+    assert f"dnsmasq answers on {NODE_IP}; it asks {SITE}" in [entry["event"] for entry in logs]
+
+
 async def test_new_nodes_are_read_without_a_restart() -> None:
     rig = Rig()
     await rig.served()

@@ -284,7 +284,8 @@ class NodeDns:
                 await self._edges.dnsmasq.read_hosts()
             if self._given[0] != owner:
                 where = " and ".join(map(str, inputs.here.addresses))
-                text = f"dnsmasq answers on {where}; it asks {', '.join(one[0] for one in wanted) or 'no other server'}"
+                asked = ", ".join(one[0] for one in wanted if one[0] != upstreams.NO_SERVER)
+                text = f"dnsmasq answers on {where}; it asks {asked or 'no other server'}"
                 log.info(text, message=Message.NODE_DNS_STARTED, stage=StageName.RESOLV_PREPENDER.value)
             self._given = (owner, wanted)
 
