@@ -168,7 +168,7 @@ def test_edits_are_taken_while_the_boot_waits(product_node: NodeFactory) -> None
     files = {settings: hinted.format("192.0.2.77"), node_file("worker-0.yml"): bad}
     node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
-    assert settle(node)["health"] == "failed"
+    node.wait_until("nodenetctl status | grep -q 'problem .*prefix-lenght'", timeout=60)
     node.run("systemctl reload --no-block nodenetd")
     shown = node.run("nodenetctl reload --wait", check=False)
     assert (shown.returncode, shown.stderr.count("`prefix-length` is missing")) == (65, 1), shown.stderr
