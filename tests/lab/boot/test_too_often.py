@@ -116,7 +116,7 @@ def test_a_thousand_failures_of_a_stage_do_not_end_the_daemon(product_node: Node
     assert (document["health"], document["ready"], document["link"]) == ("degraded", True, "eth0")
     cause = stage(document, "configure-ovs")["detail"]
     assert INTENT in cause
-    for _ in range(20):
+    for _ in range(60):
         if failures(node) > FAILURES:
             break
         node.run(AGAIN, timeout=120)

@@ -168,12 +168,13 @@ def test_edits_are_taken_while_the_boot_waits(product_node: NodeFactory) -> None
     files = {settings: hinted.format("192.0.2.77"), node_file("worker-0.yml"): bad}
     node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()
-    assert settle(node)["health"] == "failed"
+    node.wait_until("nodenetctl status | grep -q 'problem .*prefix-lenght'", timeout=60)
     node.run("systemctl reload --no-block nodenetd")
     shown = node.run("nodenetctl reload --wait", check=False)
-    assert (shown.returncode, shown.stderr.count("`prefix-length` is missing")) == (65, 1), shown.stderr
+    assert (shown.returncode, shown.stderr.count("Did you mean `prefix-length`?")) == (65, 1), shown.stderr
     node.write(node_file("worker-0.yml"), STATIC)
-    node.wait_until("nodenetctl status | grep -q 'waiting .*192.0.2.77'", timeout=30)
+    taken = "ip address show eth0 | grep -q 10.88.0.50"
+    node.wait_until(f"{taken} && nodenetctl status | grep -q 'waiting .*192.0.2.77'", timeout=30)
     assert not node.started("kubelet")
     node.write(settings, hinted.format("10.88.0.50"))
     node.run("systemctl reload nodenetd", timeout=60)

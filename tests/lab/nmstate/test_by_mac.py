@@ -26,6 +26,7 @@ def test_a_power_cut_in_the_probes_of_a_bad_first_file_does_not_leave_the_node_c
     before = node.run(PROFILES).stdout
     identified = f'name: uplink\n  identifier: mac-address\n  mac-address: "{node.nics[0].mac}"\n  type: ethernet\n'
     bad = text.replace("name: eth0\n  type: ethernet\n", identified, 1).replace(" name: eth0\n", " name: uplink\n")
+    bad = bad.replace("next-hop-interface: eth0\n", "next-hop-interface: uplink\n")
     bad = bad.replace(f"next-hop-address: {lan.gateway4}", "next-hop-address: 10.88.0.99")
     node.write(node_file("worker-0.yml"), bad)
     node.run("systemctl reload --no-block nodenetd")

@@ -48,8 +48,10 @@ async def prepared(changes: Changes, network: Network, name: str, difference: Ma
 
 
 async def _undo(changes: Changes, network: Network, name: str) -> None:
-    """Put the network back, again where a link did not get its address yet."""
+    """Put the network back, again where a link did not get its address yet. An open change is undone as a whole."""
     try:
+        if changes.open:
+            return
         for _ in range(TRIES):
             if await changes.is_that_of(network):
                 return
