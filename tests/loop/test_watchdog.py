@@ -95,7 +95,7 @@ async def test_a_sleep_ends_with_its_time_an_event_or_a_request() -> None:
         if order:
             requests.reruns.add(StageName.NMSTATE)
         else:
-            requests.topics.add(Topic.KERNEL)
+            requests.topics[Topic.KERNEL] = clock.boottime()
         requests.wakened.set()
         await asyncio.wait_for(task, 5.0)
         requests.topics.clear()
@@ -117,7 +117,7 @@ async def test_an_event_of_another_topic_does_not_end_a_sleep() -> None:
     loop, requests, _ = made()
     task = asyncio.ensure_future(loop.sleep(frozenset({Topic.KERNEL}), 3000.0))
     await asyncio.sleep(1.0)
-    requests.topics.add(Topic.OVS)
+    requests.topics[Topic.OVS] = 1.0
     requests.wakened.set()
     await asyncio.sleep(1.0)
     assert not task.done()

@@ -87,7 +87,7 @@ def other_profile(run: Run, fault: Fault) -> None:  # noqa: ARG001
 
 @kind
 def readdressed(run: Run, fault: Fault) -> None:
-    """An administrator gives the uplink a profile of his own, and boots again a while later."""
+    """An administrator gives the uplink a profile of his own, for IPv4 alone, and boots again a while later."""
     busy = _is_tried(run) or run.world.manager.memory.points or run.world.kernel.links.get("br-ex")
     if not run.world.manager.running or busy or run.scenario.node.uplink:
         return
@@ -95,7 +95,8 @@ def readdressed(run: Run, fault: Fault) -> None:
     connection = {"id": "mine", "uuid": uuid, "type": "802-3-ethernet", "interface-name": "eth0"}
     addresses = [{"address": "192.0.2.55", "prefix": 24}]
     ipv4 = {"method": "manual", "address-data": addresses, "gateway": "192.0.2.1"}
-    settings: Settings = {"connection": {**connection, "autoconnect-priority": 10}, "ipv4": ipv4}
+    ipv6 = {"method": "disabled"}  # NetworkManager names a method always: "auto" for a profile without one
+    settings: Settings = {"connection": {**connection, "autoconnect-priority": 10}, "ipv4": ipv4, "ipv6": ipv6}
     run.world.manager.put(made(settings, "", on_disk=True))
     run.world.disk.sync()
     run.world.rules.foreign_profiles.add(uuid)

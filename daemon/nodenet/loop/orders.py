@@ -7,19 +7,21 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.trial.trial import Decision, TrialOrder
 from nodenet.loop.requests import Order, Requests
 from nodenet.loop.trials import Trials
+from nodenet.ports import Clock
 
 
 class LoopOrders:
     """The orders of the loop, for the bus and for signals."""
 
-    def __init__(self, requests: Requests, trials: Trials) -> None:
+    def __init__(self, requests: Requests, trials: Trials, clock: Clock) -> None:
         """Give them to *requests* and *trials*."""
         self._requests = requests
         self._trials = trials
+        self._clock = clock
 
     def wake(self, topic: Topic) -> None:
         """Note that something about *topic* changed."""
-        self._requests.topics.add(topic)
+        self._requests.topics[topic] = self._clock.boottime()
         self._requests.wakened.set()
 
     def stop(self) -> None:

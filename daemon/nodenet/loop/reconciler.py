@@ -60,12 +60,12 @@ class Reconciler(LoopOrders):
         """Begin with what *inputs* are now (raises SettingsInvalid); *watches* see every change."""
         self._in_force = InForce(inputs)
         self._watches = Watches(watches)
-        self._clock = clock
         self._began = clock.boottime()
         self._runs = itertools.count(1)
         self._status = BootStatus(self._in_force.stage_set.boot, boot_id=boot_id)
         requests = Requests()
-        super().__init__(requests, Trials(clock, requests.ask_for_trial, lambda trial: self._show(trial=trial)))
+        trials = Trials(clock, requests.ask_for_trial, lambda trial: self._show(trial=trial))
+        super().__init__(requests, trials, clock)
         self._watchdog_loop = WatchdogLoop(requests, watchdog, clock, self._is_bounded)
         self._sources = Sources()
         self.doubts = Doubts(clock)
@@ -243,7 +243,7 @@ class Reconciler(LoopOrders):
         else:
             self._show_again()
         if self._status.drift and self._status.drift != before.drift:
-            self._requests.topics.add(Topic.NODE_IP_LOST)
+            self.wake(Topic.NODE_IP_LOST)
 
     def _see_trial(self) -> None:
         """Look during a trial: a file that holds may have taken the node IP away for an hour."""
@@ -292,7 +292,7 @@ class Reconciler(LoopOrders):
         boot = self._status.boot.after(name, outcome, self._clock.boottime(), elsewhere)
         if outcome.facts is not None:
             if not outcome.facts.same_place(facts):
-                self._requests.topics.add(Topic.NODE_IP)
+                self.wake(Topic.NODE_IP)
                 boot = boot.again_behind(name) if name is StageName.NODEIP and not self._status.ready else boot
             facts = outcome.facts
         refused = self._status.refused

@@ -41,7 +41,8 @@ class Requests:
 
     asked: dict[Order, Callers] = field(default_factory=dict)
     reruns: set[StageName] = field(default_factory=set)
-    topics: set[Topic] = field(default_factory=set)
+    topics: dict[Topic, float] = field(default_factory=dict)
+    """When the last event of each came; seconds of CLOCK_BOOTTIME."""
     stop: bool = False
     prune: bool = False
     """Whether a reload is to remove what earlier node files have left over."""

@@ -85,7 +85,7 @@ class WatchdogLoop:
         """Sleep until a request, an event of *topics*, or *seconds* have passed."""
         until = self._clock.boottime() + seconds
         while True:
-            if self._requests.topics & topics:
+            if self._requests.topics.keys() & topics:
                 await asyncio.sleep(BURST_SECONDS)
                 return
             if self._requests.pending:

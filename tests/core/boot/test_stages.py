@@ -74,7 +74,7 @@ def test_a_stage_that_waits_aside_keeps_only_ready_back() -> None:
         boot = after(boot, name, DONE)
     assert (boot.next(), boot.due(3.0), boot.current) == (StageName.HOSTNAME, None, StageName.HOSTNAME)
     assert (boot.ready, boot.health) == (False, Health.WAITING)
-    named = after(boot.woken({Topic.HOSTNAME}, 3.0), StageName.HOSTNAME, DONE)
+    named = after(boot.woken({Topic.HOSTNAME: 3.0}, 3.0), StageName.HOSTNAME, DONE)
     assert (named.next(), named.ready) == (None, True)
 
 
@@ -123,7 +123,7 @@ def test_a_second_look_comes_before_the_next_stage() -> None:
     assert boot.due(3.0) is StageName.NMSTATE
     assert boot.seconds_left(3.0) == 9.0
     assert boot.due(12.0) is StageName.HOSTNAME
-    woken = boot.woken({Topic.DNS, Topic.OVS}, 3.0)
+    woken = boot.woken({Topic.DNS: 3.0, Topic.OVS: 3.0}, 3.0)
     assert woken.due(3.0) is StageName.HOSTNAME
     held = woken.after(StageName.HOSTNAME, Waiting("the bus", frozenset({Topic.BUS}), 5.0), 3.0)
     assert held[StageName.HOSTNAME].status is Status.DONE
@@ -138,8 +138,8 @@ def test_a_waiting_stage_is_due_by_its_time_or_its_event_only() -> None:
     boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, Waiting("a name", frozenset({Topic.HOSTNAME}), 5.0))
     assert boot.due(3.0) is None
     assert boot.due(7.0) is StageName.HOSTNAME
-    assert boot.woken({Topic.KERNEL}, 3.0).due(3.0) is None
-    assert boot.woken({Topic.HOSTNAME}, 3.0).due(3.0) is StageName.HOSTNAME
+    assert boot.woken({Topic.KERNEL: 3.0}, 3.0).due(3.0) is None
+    assert boot.woken({Topic.HOSTNAME: 3.0}, 3.0).due(3.0) is StageName.HOSTNAME
 
 
 def test_a_look_that_is_always_due_does_not_keep_the_next_stage_from_its_turn() -> None:
@@ -147,7 +147,7 @@ def test_a_look_that_is_always_due_does_not_keep_the_next_stage_from_its_turn() 
     look = replace(DONE, again=Again(frozenset({Topic.DNS}), 10.0))
     boot, order = after(new_boot({}, degrade=True), StageName.HOSTNAME, look), []
     for _ in range(6):
-        boot = boot.woken({Topic.DNS}, 2.0)
+        boot = boot.woken({Topic.DNS: 2.0}, 2.0)
         name = boot.due(2.0)
         assert name is not None
         order.append(name.value)
@@ -159,7 +159,7 @@ def test_looks_take_turns_too() -> None:
     """Where no stage is left, the one that is due longest comes first (R9)."""
     boot = ended(hostname=replace(DONE, again=Again(frozenset({Topic.DNS}))),
                  nmstate=replace(DONE, again=Again(frozenset({Topic.BUS}))))  # fmt: skip
-    boot = replace(boot, looked=frozenset(StageName)).woken({Topic.BUS}, 3.0).woken({Topic.DNS}, 4.0)
+    boot = replace(boot, looked=frozenset(StageName)).woken({Topic.BUS: 3.0}, 3.0).woken({Topic.DNS: 4.0}, 4.0)
     assert boot.due(5.0) is StageName.NMSTATE
 
 
@@ -167,19 +167,30 @@ def test_a_stage_that_failed_is_not_woken_at_once_by_what_it_did() -> None:
     """Its own timer stands; events count again after the back-off, when its rollback is long over (R7)."""
     again = Again(frozenset({Topic.NETWORK_MANAGER}), 30.0)
     boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(FAILED, again=again))
-    woken = boot.woken({Topic.NETWORK_MANAGER}, 2.1)
+    woken = boot.woken({Topic.NETWORK_MANAGER: 2.1}, 2.1)
     assert woken[StageName.HOSTNAME].due == 32.0
-    assert woken.woken({Topic.NETWORK_MANAGER}, 12.5)[StageName.HOSTNAME].due == 12.5
-    twice = woken.after(StageName.HOSTNAME, replace(FAILED, again=again), 13.0).woken({Topic.NETWORK_MANAGER}, 32.9)
+    assert woken.woken({Topic.NETWORK_MANAGER: 12.5}, 12.5)[StageName.HOSTNAME].due == 12.5
+    twice = woken.after(StageName.HOSTNAME, replace(FAILED, again=again), 13.0).woken(
+        {Topic.NETWORK_MANAGER: 32.9}, 32.9
+    )
     assert twice[StageName.HOSTNAME].due == 43.0
     assert twice[StageName.HOSTNAME].pace.failures == 2
+
+
+def test_an_event_from_before_the_try_that_failed_is_no_reason_for_another_one() -> None:
+    """It came while the try was prepared, and is looked at when the try is over; a later one counts."""
+    boot = after(
+        new_boot({}, degrade=True), StageName.HOSTNAME, replace(FAILED, again=Again(frozenset({Topic.OVS}), since=1.5))
+    )
+    assert boot.woken({Topic.OVS: 1.4}, 2.0)[StageName.HOSTNAME].due is None
+    assert boot.woken({Topic.OVS: 1.6}, 2.0)[StageName.HOSTNAME].due is not None
 
 
 def test_a_unit_that_ran_again_soon_after_its_failure_is_noticed_after_the_back_off() -> None:
     """It rolled nothing back: somebody repaired it, and nothing else will wake the stage for a minute."""
     again = Again(frozenset({Topic.UNIT}), 60.0)
     boot = after(new_boot({}, degrade=True), StageName.HOSTNAME, replace(FAILED, again=again))
-    assert boot.woken({Topic.UNIT}, 5.0)[StageName.HOSTNAME].due == 12.0
+    assert boot.woken({Topic.UNIT: 5.0}, 5.0)[StageName.HOSTNAME].due == 12.0
 
 
 def test_the_time_that_is_left_counts_only_stages_that_can_be_due() -> None:

@@ -115,9 +115,12 @@ async def test_an_apply_that_fails_is_never_tried_again_by_a_timer() -> None:
     """Pods run by then, and each try costs the node its address for a while: an event or an order is waited for."""
     failure = NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there")
     rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]))
+    began = rig.clock.boottime()
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
-    assert outcome.again == Again(frozenset({Topic.OVS, Topic.UPLINK}))
+    assert outcome.again is not None
+    assert outcome.again == Again(frozenset({Topic.OVS, Topic.UPLINK}), since=outcome.again.since)
+    assert outcome.again.since >= began > 0  # what came before the try is no reason for another one
     assert outcome.problem.remedy.endswith("; then run `nodenetctl bridge make`")
 
 
@@ -157,7 +160,8 @@ async def test_a_missing_dependency_that_libnmstate_found_is_not_tried_again_on_
     rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]))
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
-    assert outcome.again == Again(frozenset({Topic.OVS, Topic.UPLINK}))
+    assert outcome.again is not None
+    assert outcome.again.topics == {Topic.OVS, Topic.UPLINK}
 
 
 @dataclass

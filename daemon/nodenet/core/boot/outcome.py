@@ -40,10 +40,14 @@ class Topic(StrEnum):
 
 @frozen
 class Again:
-    """A stage that is over is looked at again on an event of *topics*, at the latest after *seconds* (None: never)."""
+    """A stage that is over is looked at again on an event of *topics*, at the latest after *seconds* (None: never).
+
+    An event from before *since* (seconds of CLOCK_BOOTTIME) does not count: what failed had it already.
+    """
 
     topics: frozenset[Topic] = frozenset()
     seconds: float | None = None
+    since: float = 0.0
 
 
 NEVER = Again()

@@ -6,7 +6,7 @@ One table has every change of status that is allowed. The order of the stages, R
 
 from __future__ import annotations
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
@@ -142,13 +142,15 @@ class StageState:
             pace=pace,
         )
 
-    def woken(self, topics: AbstractSet[Topic], now: float) -> StageState:
+    def woken(self, topics: Mapping[Topic, float], now: float) -> StageState:
         """Return the stage as events of *topics* leave it: due as soon as its pace allows, if it waits for one.
+
+        *topics*: when the last event of each came.
 
         Soon after a failure its rollback causes them, unless it has no timer or is a unit: that rolls nothing back.
         """
         own = Topic.UNIT not in self.again.topics and self.due is not None and now < self.pace.deaf_until
-        if not topics & self.again.topics or own:
+        if own or not any(topics[each] >= self.again.since for each in topics.keys() & self.again.topics):
             return self
         wakes = self.pace.wakes(now)
         return replace(self, due=wakes if self.due is None else min(self.due, wakes))

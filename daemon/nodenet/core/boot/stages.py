@@ -7,8 +7,7 @@ which, when READY=1 is due and what the node's health is. The reconciler asks an
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
-from collections.abc import Set as AbstractSet
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from functools import reduce
@@ -81,8 +80,8 @@ class Boot:
             return name
         return min(looks, key=lambda stage: stage.due or 0.0).name if looks else None
 
-    def woken(self, topics: AbstractSet[Topic], now: float) -> Boot:
-        """Return the boot as events of *topics* leave it."""
+    def woken(self, topics: Mapping[Topic, float], now: float) -> Boot:
+        """Return the boot as events of *topics* leave it; *topics*: when the last event of each came."""
         if not topics:
             return self
         stages = tuple([stage.woken(topics, now) for stage in self.stages])

@@ -15,7 +15,7 @@ from pathlib import PurePosixPath
 
 import structlog
 
-from nodenet.core.apply.intent import Phase
+from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -222,15 +222,15 @@ class ConfigureOvsStage:
         """
         is_first, self._has_tried = not self._has_tried, True
         ordered = request.by_name or request.retry_refused
-        if is_first and not ordered and (cause := self._cause()) and await self._edges.systemd.any_runs((KUBELET,)):
-            why = f"an apply has failed in this boot, and kubelet runs: {cause}"
+        if is_first and not ordered and (last := self._failed()) and await self._edges.systemd.any_runs((KUBELET,)):
+            why = f"an apply has failed in this boot, and kubelet runs: {last.cause}"
             raise NmstateFailure(FailureKind.VERIFICATION, why, "Look at `journalctl -u nodenetd -b`")
 
-    def _cause(self) -> str:
-        """Return why the last apply of this boot failed; "" where it did not, or where it was interrupted."""
+    def _failed(self) -> Intent | None:
+        """Return the last apply of this boot; None where it did not fail, or where it was interrupted."""
         last = self._pipeline.record
         here = last and (last.phase, last.boot_id) == (Phase.ROLLED_BACK, self._pipeline.boot_id)
-        return last.cause if last and here else ""
+        return last if last and here and last.cause else None
 
     async def _mark(self, found: Iterable[BridgeCondition]) -> None:
         """Mark an adopted bridge of the old script in the database."""
@@ -326,8 +326,10 @@ class ConfigureOvsStage:
         remedy = f"{failure.remedy}; {AGAIN}" if failure.remedy else AGAIN.capitalize()
         problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", remedy)
         # A rollback is an event of NetworkManager's itself; where nothing was touched, the cause may be one.
-        untouched = failure.kind is FailureKind.DEPENDENCY and not self._cause()
-        return Failed(problem, facts, Again(CAUSES if untouched else frozenset({Topic.OVS, Topic.UPLINK})))
+        if (last := self._failed()) is None and failure.kind is FailureKind.DEPENDENCY:
+            return Failed(problem, facts, Again(CAUSES))
+        # What came back before the try, while it was prepared, is no reason for another one.
+        return Failed(problem, facts, Again(frozenset({Topic.OVS, Topic.UPLINK}), since=last.started if last else 0.0))
 
 
 def _by_hint(facts: Facts) -> bool:
