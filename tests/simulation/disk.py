@@ -36,6 +36,8 @@ class Disk:
         """Node files and records that a power cut has left in part: they are bad inputs from then on."""
         self.writes: list[str] = []
         """Of nodenet, in order."""
+        self.kept_back: set[str] = set()
+        """What nodenet could not write, and has not written since."""
 
     def listing(self, directory: str) -> tuple[str, ...]:
         begin = directory.rstrip("/") + "/"
@@ -63,6 +65,7 @@ class Disk:
     def write_synced(self, path: str, content: bytes | None) -> None:
         """Write (None: remove) as nodenet does: old or new after a power cut, never anything else."""
         self.unsynced.pop(path, None)
+        self.kept_back.discard(path)
         self._set(path, content)
 
     def write_unsynced(self, path: str, content: bytes | None) -> None:

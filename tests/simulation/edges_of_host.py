@@ -101,6 +101,7 @@ class Files(Edge):
     def _change(self, what: str, path: str) -> None:
         self.life.step(f"files.{what}")
         if why := self.world.disk.why_not(path, removes=what == "remove"):
+            self.world.disk.kept_back.add(path)
             raise PublishFailed(f"{path} cannot be written: {why}", remedy="Look at `df -h`")
 
 

@@ -122,13 +122,13 @@ class Profiles(Manager):
     async def leases(self, links: Collection[str]) -> dict[str, LeaseMark]:
         await self._ask("profiles.leases", 0.01)
         devices = (one for one in self.world.manager.memory.devices.values() if one.kind != "ovs-bridge")
-        return {
-            one.link: LeaseMark(
-                one.lease.ip if one.lease else None, f"{one.turn} {one.applied}", f"{one.turn} {one.given}"
-            )
-            for one in devices
-            if one.link in links
-        }
+        return {one.link: self._mark(one) for one in devices if one.link in links}
+
+    def _mark(self, device: SimulatedDevice) -> LeaseMark:
+        profile = self.world.manager.memory.profiles.get(device.profile or "")
+        asks = profile is not None and profile.setting("ipv4", "method", "disabled") == "auto"
+        address = device.lease.ip if device.lease else None
+        return LeaseMark(address, f"{device.turn} {device.applied}", f"{device.turn} {device.given}", asks)
 
     def _lease(self, device: SimulatedDevice) -> Lease4 | None:
         if device.lease is None:

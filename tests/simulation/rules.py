@@ -5,7 +5,7 @@ P2  kubelet starts with addresses that are on the node when READY is sent, and k
 P3  in a fair world READY comes; in any other the status names what is awaited
 P4  applies and calls to the outside have a back-off, and each stage has its turn
 P5  what other programs made stays
-P6  a second run in the same boot writes nothing
+P6  a second run in the same boot writes nothing, but the entry of the history that a disk did not take in the first one
 P7  each failure has one cause line, and none is repeated; no error is one that nodenetd has no name for
 P8  the status is true
 P9  an order is answered, once

@@ -8,14 +8,18 @@ import re
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from nodenet.core.history.entry import Entry
+from nodenet.stages.apply.history import History
 from simulation.engine import Timeline
 from simulation.faults import POINTS, Fault
 from simulation.kinds import KINDS
+from simulation.mutants import Mutant, put_back
 from simulation.nodes import ORDINARY
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json
@@ -130,6 +134,27 @@ def test_two_faults_that_are_alike_end_one_after_the_other() -> None:
     wrong = Fault("apply-goes-wrong", "", 1, 0.0, 40.0, 0.99)
     result = run(Scenario(0, ORDINARY["file"], (wrong, replace(wrong, lasts=0.1)), 100.0))
     assert (result.text, result.struck["apply-goes-wrong"]) == ("", 2)
+
+
+def test_a_second_run_writes_the_entry_of_the_history_that_a_disk_kept_back() -> None:
+    """Without such a disk the first run has to write it."""
+    scenario, _ = from_json((ROOT / "fixtures" / "seeds" / "history-entry-that-a-disk-kept-back.json").read_text())
+    kept_back = run(scenario)
+    assert any("The history has no entry of cluster.yml" in line for line in kept_back.journal)
+    assert (kept_back.text, kept_back.processes) == ("", 2)
+    forgets = Mutant("", "the first run writes no entry", ((History, "add", _late_entry()),))
+    with put_back(forgets):
+        result = run(Scenario(0, ORDINARY["file"], (), 0.0))
+    assert result.text.startswith("P6: a second run wrote ['/var/lib/nodenet/history/1.json']")
+
+
+def _late_entry() -> Callable[[History, Entry], Entry]:
+    add, first = History.add, [True]
+
+    def late(self: History, entry: Entry) -> Entry:
+        return entry if first and first.pop() else add(self, entry)
+
+    return late
 
 
 def test_the_kept_runs_find_faults_of_every_property_but_those_of_the_loop() -> None:

@@ -292,9 +292,10 @@ async def test_a_lease_differs_from_one_that_was_given_up_by_what_network_manage
         assert await bus.wait_up(5)
         made = Profiles(bus)
         before = (await made.leases({"eth0"}))["eth0"]
-        assert before.address == ip_address("192.0.2.9")
+        assert (before.address, before.asks) == (ip_address("192.0.2.9"), True)
         assert (await made.leases({"eth0"}), await made.leases({"eth7"})) == ({"eth0": before}, {})
         service.method = "manual"
+        assert not (await made.leases({"eth0"}))["eth0"].asks
         assert not is_held(before, (await made.leases({"eth0"}))["eth0"], 1.0, ())
         await other.send(changed({}))
         assert not is_held(before, (await made.leases({"eth0"}))["eth0"], 1.0, ()), "another property"

@@ -86,6 +86,24 @@ def test_a_lease_counts_when_network_manager_holds_it() -> None:
     assert timed(probed(Probing(rig.probes, file("d"), LEASED, proven=False))) < 1, "it was not asked for again"
 
 
+def test_a_lease_that_came_between_the_probes_and_the_apply_is_none_after_it() -> None:
+    """NetworkManager activated eth0 while the gateway was asked: the apply drops the lease that came meanwhile."""
+    rig = rig_of(ONLINE)
+    rig.neighbours.late[GATEWAY] = 2.0
+    rig.profiles.marks = {"eth0": replace(BEFORE, address=None)}
+
+    async def story() -> None:
+        asyncio.get_running_loop().call_later(1.0, setattr, rig.profiles, "marks", {"eth0": replace(BEFORE, given="1")})
+        probing = Probing(rig.probes, file("d"), LEASED, proven=False)
+        await probing.begin()
+        rig.profiles.marks = {"eth0": replace(GIVEN_UP, given="1")}
+        asyncio.get_running_loop().call_later(STAYS_SECONDS, setattr, rig.kernel, "now", replace(ONLINE, addresses=()))
+        await probing.accept()
+
+    with pytest.raises(ProbeFailed, match="eth0 got no IPv4 address, which the node file asks for"):
+        timed(story)
+
+
 def test_an_address_that_was_given_up_is_waited_out_where_nothing_is_demanded() -> None:
     """No gateway answered before, as on an isolated network: the file is kept, once no such address can be selected."""
     rig = rig_of(OFFLINE)

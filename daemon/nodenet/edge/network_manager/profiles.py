@@ -94,9 +94,10 @@ class Profiles:
                 settings, _ = await self._call(path, f"{NAME}.Device", "GetAppliedConnection", "u", 0)
             except Refused:  # no profile is active on it
                 settings = {}
-            applied = sorted(plain(settings).get("ipv4", {}).items())
+            applied = plain(settings).get("ipv4", {})
             address = device.lease4.address.ip if device.lease4 else None
-            found[device.link] = LeaseMark(address, f"{active} {applied}", f"{config} {self._given.get(config, 0)}")
+            given, asks = f"{config} {self._given.get(config, 0)}", applied.get("method") == "auto"
+            found[device.link] = LeaseMark(address, f"{active} {sorted(applied.items())}", given, asks)
         return found
 
     async def _count(self, config: str) -> None:

@@ -103,7 +103,7 @@ class Before:
     snapshot: Snapshot = field(default_factory=Snapshot)
     duplicates: Duplicates | None = None
     leases: Mapping[str, LeaseMark] = field(default_factory=dict)
-    """What NetworkManager shows of the leases that the file asks for."""
+    """What NetworkManager shows of the leases that the file asks for, right before the apply."""
 
     @property
     def is_silent(self) -> bool:
@@ -168,15 +168,14 @@ class Probes:
         unique = tuple(new_addresses(snapshot, wish.addresses))
         duplicates = Duplicates(self._ask, self.edges.neighbours, unique, own)
         try:
-            leases = await self._leases(wish)
             answers = await self._ask(asked, GATEWAY_SECONDS)
         except BaseException:
             duplicates.end()
             raise
         look = look_at(snapshot, answers | known(snapshot, _links(wish)), self.scope)
-        return Before(look, wish, snapshot, duplicates, leases)
+        return Before(look, wish, snapshot, duplicates)
 
-    async def _leases(self, wish: Desired) -> Mapping[str, LeaseMark]:
+    async def leases(self, wish: Desired) -> Mapping[str, LeaseMark]:
         """Return what NetworkManager shows of the DHCPv4 leases that the file asks for. Raises Unavailable."""
         links = {each.link for each in wish.demands.leases if each.family is Family.IPV4}
         return await self.edges.profiles.leases(links) if links else {}
@@ -261,7 +260,7 @@ class Probes:
 
         Raises Unavailable.
         """
-        leases = await self._leases(before.wish)
+        leases = await self.leases(before.wish)
         own = {link: {each.address for each in snapshot.addresses if each.link == link} for link in leases}
         held = {link for link, mark in leases.items() if is_held(before.leases.get(link), mark, seconds, own[link])}
         return frozenset(held), any(leases[link].address in own[link] for link in leases.keys() - held)

@@ -91,8 +91,8 @@ class Probing:
     async def begin(self) -> None:
         """Return when the apply may begin.
 
-        Raises ProbeFailed where another host is known to have an address of the file, Unavailable where the kernel does
-        not answer.
+        Raises ProbeFailed where another host is known to have an address of the file, Unavailable where kernel or
+        NetworkManager do not answer.
         """
         if not self._running:
             self.start()
@@ -103,6 +103,7 @@ class Probing:
         self._before = replace(before, look=self._probes.remember(self._file.digest, look, before.wish))
         if before.duplicates:
             self._refuse(await before.duplicates.taken())
+        self._before = replace(self._before, leases=await self._probes.leases(before.wish))  # as late as may be
         self.way_out = self._interrupted or self._before.look.way_out is not None
 
     async def accept(self) -> None:
