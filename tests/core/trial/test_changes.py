@@ -28,12 +28,12 @@ def eth0(**values: Any) -> dict[str, Any]:
 def test_a_node_ip_that_another_link_gets_moves_there() -> None:
     """The most ordinary change of day 2: it stays the node IP (A3b)."""
     section = {"enabled": True, "address": [{"ip": "192.0.2.5", "prefix-length": 24}]}
-    moved = {"interfaces": [{"name": "eth0", "ipv4": {"enabled": False}}, {"name": "eth1", "ipv4": section}]}
-    node = Node(("192.0.2.5",), "eth0")
-    assert "the node IP 192.0.2.5 moves from eth0 to eth1" in meaning(moved, STATE, node)
-    assert LEAVES not in meaning(moved, STATE, node)
+    for source in ({"ipv4": {"enabled": False}}, {"state": "down", "ipv4": {"enabled": False}}, {"state": "down"}):
+        moved = {"interfaces": [{"name": "eth0", **source}, {"name": "eth1", "ipv4": section}]}
+        assert "the node IP 192.0.2.5 moves from eth0 to eth1" in meaning(moved, STATE, NODE)
+    assert LEAVES not in meaning(moved, STATE, NODE)
     moved["interfaces"][1]["state"] = "absent"
-    assert LEAVES in meaning(moved, STATE, node)
+    assert LEAVES in meaning(moved, STATE, NODE)
 
 
 def test_each_value_is_shown_before_and_after() -> None:

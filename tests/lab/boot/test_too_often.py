@@ -124,7 +124,7 @@ def test_a_thousand_failures_of_a_stage_do_not_end_the_daemon(product_node: Node
     node.wait_until("systemctl is-active nodenetd")
     failed = stage(settle(node), "configure-ovs")
     assert (failed["status"], failed["detail"]) == ("failed", cause)
-    assert failed["next_try"] - failed["ended"] < 901
+    assert failed["next_try"] is None or failed["next_try"] - failed["ended"] < 901  # None: an event or an order comes
     assert {text.removesuffix("; the node IP is selected without that record") for text in causes(node)} == {cause}
     assert restarts(node) == "0"
 

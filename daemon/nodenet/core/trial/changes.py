@@ -113,21 +113,22 @@ def _node_ips(difference: Document, state: State, node: Node) -> Iterator[str]:
     item = next((one for one in difference.get("interfaces") or () if one.get("name") == node.link), None)
     if item is None or item.get("type") == OVS_BRIDGE:
         return
-    if item.get("state") in GONE:
+    gone = item.get("state") in GONE
+    if gone:
         yield f"{node.link}, the link of the node IP, is {item['state']} then"
-        return
     before = link(state, str(node.link)) or {}
     others = [one for one in difference.get("interfaces") or () if one is not item and one.get("state") not in GONE]
     for address in node.node_ips:
         family = "ipv6" if ":" in address else "ipv4"
-        if (section := item.get(family)) is None:
+        section = {"enabled": False} if gone else item.get(family)
+        if section is None:
             continue
         after = {**(before.get(family) or {}), **section}
         if after.get("enabled") is not False and _keeps(after, address):
             continue
         if to := next((str(one.get("name")) for one in others if _has(one, family, address)), None):
             yield f"the node IP {address} moves from {node.link} to {to}"
-        else:
+        elif not gone:
             yield (
                 f"the node IP {address} leaves {node.link}; kubelet uses it until `nodenetctl reselect` and a restart "
                 "of kubelet"
