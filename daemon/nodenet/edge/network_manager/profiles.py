@@ -83,9 +83,10 @@ class Profiles:
         Leases are counted from the first look on.
         """
         objects, found = await self._objects(), {}
-        for device in reversed(inventory(objects, {}).devices):  # of those with one name, the last is the link
-            path = path_of_link(objects, device.link) if device.link in links else None
-            if path is None or device.link in found:
+        # Open vSwitch has up to four devices of one name (bridge, port, interface, tun); one of them has the lease.
+        shown = {device.link: device.lease4 for device in inventory(objects, {}).devices if device.lease4}
+        for link in links:
+            if (path := path_of_link(objects, link)) is None:
                 continue
             general = objects[path][f"{NAME}.Device"]
             config, active = general["Dhcp4Config"], general["ActiveConnection"]
@@ -95,9 +96,10 @@ class Profiles:
             except Refused:  # no profile is active on it
                 settings = {}
             applied = plain(settings).get("ipv4", {})
-            address = device.lease4.address.ip if device.lease4 else None
+            lease = shown.get(link)
+            address = lease.address.ip if lease else None
             given, asks = f"{config} {self._given.get(config, 0)}", applied.get("method") == "auto"
-            found[device.link] = LeaseMark(address, f"{active} {sorted(applied.items())}", given, asks)
+            found[link] = LeaseMark(address, f"{active} {sorted(applied.items())}", given, asks)
         return found
 
     async def _count(self, config: str) -> None:
