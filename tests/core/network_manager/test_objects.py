@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.network_manager.objects import NAME, PATH, inventory, lease4, lease6, profile
+from nodenet.core.network_manager.objects import NAME, PATH, inventory, lease4, lease6, path_of_link, profile
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6
 
 LEASE = {
@@ -80,6 +80,15 @@ def test_of_devices_with_one_name_the_link_is_the_last() -> None:
     assert found.states["br-ex"] == "failed (its IP configuration could not be made)"
     assert found.states["eth0"] == "unavailable (no carrier)"
     assert (found.ovs, found.global_dns) == (False, False)
+
+
+def test_a_tun_device_that_is_not_managed_is_not_the_link() -> None:
+    """Open vSwitch's userspace datapath makes one with the name of the ovs-interface, after that."""
+    objects = {**device(9, "br-ex", 24), **device(12, "br-ex", 16, Managed=False, State=10, StateReason=[10, 0])}
+    found = inventory(objects, {})
+    assert [entry.kind for entry in found.devices] == ["tun", "ovs-interface"]
+    assert found.states["br-ex"] == "activated"
+    assert path_of_link(objects, "br-ex") == f"{PATH}/Devices/9"
 
 
 def test_a_lease() -> None:

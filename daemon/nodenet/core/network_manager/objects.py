@@ -156,22 +156,24 @@ def _devices(objects: Objects) -> Iterator[tuple[str, Mapping[str, Mapping[str, 
 
 def path_of_link(objects: Objects, link: str) -> str | None:
     """Return the object path of the device that has the addresses of *link*; Open vSwitch's others share its name."""
-    found = [(_order(path, entry), path) for path, entry in _devices(objects) if _is_link(entry[_of("Device")], link)]
+    named = ((path, entry) for path, entry in _devices(objects) if entry[_of("Device")].get("Interface") == link)
+    found = [(_order(path, entry), path) for path, entry in named if _is_link(entry)]
     return max(found)[1] if found else None
 
 
-def _is_link(general: Mapping[str, Any], link: str) -> bool:
-    return (
-        general.get("Interface") == link
-        and general.get("Managed", True)
-        and _KINDS.get(general["DeviceType"]) not in _NO_LINK
-    )
+def _is_link(entry: Mapping[str, Mapping[str, Any]]) -> bool:
+    """Return whether NetworkManager gives addresses to a device.
+
+    It manages no tun device of Open vSwitch's userspace datapath: the ovs-interface of the same name has the addresses.
+    """
+    general = entry[_of("Device")]
+    return bool(general.get("Managed", True)) and _KINDS.get(general["DeviceType"]) not in _NO_LINK
 
 
 def _order(path: str, entry: Mapping[str, Mapping[str, Any]]) -> tuple[bool, int]:
-    """Sort as they came, Open vSwitch's bridges and ports first: of devices with one name, the last is the link."""
+    """Sort as they came, those without addresses first: of devices with one name, the last is the link."""
     last = path.rsplit("/", 1)[-1]
-    return _KINDS.get(entry[_of("Device")]["DeviceType"]) not in _NO_LINK, int(last) if last.isdigit() else 0
+    return _is_link(entry), int(last) if last.isdigit() else 0
 
 
 def _device(entry: Mapping[str, Mapping[str, Any]], objects: Objects, profiles: Mapping[str, Profile]) -> Device:

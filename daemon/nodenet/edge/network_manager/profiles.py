@@ -83,8 +83,7 @@ class Profiles:
         Leases are counted from the first look on.
         """
         objects, found = await self._objects(), {}
-        # Open vSwitch has up to four devices of one name (bridge, port, interface, tun); one of them has the lease.
-        shown = {device.link: device.lease4 for device in inventory(objects, {}).devices if device.lease4}
+        devices = {device.link: device for device in inventory(objects, {}).devices}
         for link in links:
             if (path := path_of_link(objects, link)) is None:
                 continue
@@ -96,7 +95,7 @@ class Profiles:
             except Refused:  # no profile is active on it
                 settings = {}
             applied = plain(settings).get("ipv4", {})
-            lease = shown.get(link)
+            lease = devices[link].lease4
             address = lease.address.ip if lease else None
             given, asks = f"{config} {self._given.get(config, 0)}", applied.get("method") == "auto"
             found[link] = LeaseMark(address, f"{active} {sorted(applied.items())}", given, asks)
