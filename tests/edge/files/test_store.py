@@ -91,6 +91,21 @@ def test_a_record_that_is_saved_while_an_older_one_is_written_is_not_lost() -> N
     assert (store.read(PATH), store.pay(), files.content) == (b"newer", None, {str(PATH): b"newer"})
 
 
+def test_a_record_that_is_saved_meanwhile_and_not_taken_stays_owed_in_run() -> None:
+    class FullFromNowOn(HalfFull):
+        def write(self, path: PurePath, content: bytes, mode: int = 0o644) -> bool:
+            written = super().write(path, content, mode)
+            if content == b"older":
+                self.full = True
+                store.save(PATH, b"newer")
+            return written
+
+    store = Store(files := FullFromNowOn(), KEYFILES)
+    store.save(PATH, b"older")
+    assert (store.read(PATH), store.pay(), files.content[str(PATH)]) == (b"newer", FULL, b"older")
+    assert Store(files, KEYFILES).read(PATH) == b"newer", "the next process of this boot"
+
+
 def test_without_run_it_is_true_in_memory() -> None:
     store = Store(FakeFiles(broken=FULL), KEYFILES)
     store.save(PATH, b"good")

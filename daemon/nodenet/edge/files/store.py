@@ -102,8 +102,9 @@ class Store:
                     self._disk.remove(path)
                 else:
                     self._disk.write(path, content, PRIVATE)
-                if self._owed.get(path, b"") is content:  # a record that was saved meanwhile is still owed
-                    del self._owed[path]
+                if path not in self._owed or self._owed[path] is not content:
+                    continue  # a newer one was saved meanwhile: it is paid already, or still owed with its own copy
+                del self._owed[path]
                 with suppress(PublishFailed):  # it is about a record that the disk has by now
                     self._disk.remove(_copy(path))
         except PublishFailed as error:
