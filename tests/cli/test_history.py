@@ -1,4 +1,4 @@
-"""`nodenetctl history`, and entries of it as arguments of other verbs: bad input, on any machine."""
+"""`nodenetctl history`, and its entries as arguments of other verbs: bad input, on any machine."""
 
 from __future__ import annotations
 

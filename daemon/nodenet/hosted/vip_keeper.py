@@ -2,8 +2,8 @@
 
 The wire is asked before VRRP starts and from then on, for the VIPs alone: the kernel knows by itself which neighbour
 has which MAC, since the holder of a VIP sends its advertisements to each peer. What is seen is reported; only a node
-that has not taken part yet waits because of it (``core.hosted_services.stance``). The stance is a number in a file that
-keepalived watches.
+that has not taken part yet waits for another holder (``core.hosted_services.stance``). The stance is a number in a file
+that keepalived watches.
 """
 
 from __future__ import annotations

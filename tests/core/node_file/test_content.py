@@ -122,6 +122,6 @@ routes: {config: [{destination: 0.0.0.0/0, next-hop-address: 10.99.0.1, next-hop
 
 
 def test_a_netplan_file_is_recognised() -> None:
-    """It was told to remove `network`, and so everything (A13)."""
+    """A remedy once said to remove `network`, which removes everything (A13)."""
     (found,) = judge(read("w.yml", b"network: {version: 2, ethernets: {eth0: {dhcp4: true}}}")).findings
     assert found.cause.startswith("this is a netplan or cloud-init network configuration")

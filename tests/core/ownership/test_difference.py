@@ -133,7 +133,7 @@ def test_what_the_file_no_longer_names_is_a_difference_where_it_is_ours() -> Non
 
 
 def test_an_address_of_another_program_that_the_file_names_is_no_difference() -> None:
-    """It is what the file asks for, whoever set it: the documented way with the masquerade addresses in the file."""
+    """What the file asks for stays, whichever program set it, such as masquerade addresses in the file."""
     assert compared(file([ADDRESS, MASQUERADE])) == {}
 
 

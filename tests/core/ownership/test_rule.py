@@ -47,7 +47,7 @@ def test_what_network_manager_and_the_kernel_set_is_not(item: Address | Route | 
 
 
 def test_only_a_link_with_a_profile_of_its_own_is_configured() -> None:
-    """What a generated profile says was copied from the link: it tells nothing of who set it."""
+    """NetworkManager copies a generated profile from the link, so the profile does not show who set a value."""
     own, copied = Profile("1", "eth0", "802-3-ethernet"), Profile("2", "eth1", "802-3-ethernet", generated=True)
     devices = (Device("eth0", "ethernet", profile=own), Device("eth1", "ethernet", profile=copied))
     assert configured_links((*devices, Device("eth2", "veth"))) == {"eth0"}

@@ -57,7 +57,7 @@ class Entry:
 
     *name*, *text* and *digest* are those of the node file in force after it, or of the refused one; *hostname* is the
     host that it is for. *time* is Unix time. *settings* is the SHA-256 of the settings. *good*: the node worked with
-    it. *network* is what came of it: None of a refused change, or where it is too large to be kept. *dns* is
+    it. *network* is the result: None for a refused change, or if it is too large to keep. *dns* is
     NetworkManager's own DNS configuration, as JSON. *shown* is the network for people: no profiles and no secrets.
     """
 

@@ -1,4 +1,4 @@
-"""What are the profiles of the last known good network, and which of the present ones are not of it?
+"""Which profiles belong to the last known good network, and which present profiles do not?
 
 All that node files have changed since is undone. A link that no file names, and a profile of an administrator for it,
 are none of nodenet's business: they stay as they are, however long ago the good network was.

@@ -1,8 +1,8 @@
 """What have earlier node files made that the present one does not name?
 
 NMState leaves alone what a file does not name. Each entry of the history therefore knows what nodenet has made on the
-node by then, and from which entry it is: links that were not there before, routes, and the MTU of links. What is gone,
-or was there before, is none of it, so nothing that another program made is ever left over.
+node by then, and from which entry it is: links that were not there before, routes, and the MTU of links. A link
+or route that is gone, or was there before, does not count: what another program made is never left over.
 """
 
 from __future__ import annotations

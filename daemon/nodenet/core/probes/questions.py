@@ -74,8 +74,8 @@ class Look:
     are the families of each link's addresses that others can reach; *leased* those that the link has from a server, as
     NetworkManager and not the kernel says it: NetworkManager leaves an address on the link for 15 s after it has given
     its lease up. *asked*: what the file that is applied after this look asks for, and *required* the families that the
-    node needs whatever the file asks for. *proven*: the node has worked with that file. *interrupted*: an apply of it
-    was interrupted on a node that had a gateway, and the gateway may be lost since.
+    node needs whatever the file asks for. *proven*: the node has worked with that file. *interrupted*: an apply of
+    that file was interrupted on a node that had a gateway, and the gateway may be lost since.
     """
 
     answers: Mapping[Question, Answer]

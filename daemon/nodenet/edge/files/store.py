@@ -16,7 +16,7 @@ COPIES = PurePosixPath("/run/nodenet")
 
 
 class Disk(Protocol):
-    """What a store needs of `edge.files.disk`; all of it raises PublishFailed."""
+    """What a store needs of `edge.files.disk`; every method raises PublishFailed."""
 
     def read(self, path: PurePath) -> bytes | None:
         """Return a file's bytes, None when it does not exist."""

@@ -1,4 +1,4 @@
-"""Where is the history of the network kept, and which entry of it does the node go back to?
+"""Where is the history of the network kept, and which entry does the node go back to?
 
 One file for each entry, for root only: it has the profiles with their secrets. What cannot be read is skipped, and said
 once; nothing but the bounds removes an entry.

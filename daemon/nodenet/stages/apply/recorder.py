@@ -68,7 +68,7 @@ class Recorder:
         return cls(ProfileKeeper(edges.profiles, edges.files), History(edges.files), edges.clock, edges.boot_id, digest)
 
     async def committed(self, file: NodeFile, wish: Desired, story: Story, transaction: Transaction) -> None:
-        """Note that *file* is in force, and the network that came of it; nothing where the history has that."""
+        """Record that *file* is in force, with the resulting network; do nothing if the history has both."""
         try:
             last = self.history.in_force()
             known = last is not None and last.digest == file.digest and not last.refused_for(story.hostname)

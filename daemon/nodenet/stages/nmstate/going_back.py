@@ -1,4 +1,4 @@
-"""How does a node come back to its last known good network, and not only to the file of it?
+"""How does a node return to its last known good network, and not only to the node file of that network?
 
 NMState leaves alone what a file does not name, so the older file alone would leave all that the newer one has added:
 a bridge, a VLAN, a route, an MTU. So the network is undone to the one of the entry, as an interrupted change is. Then
