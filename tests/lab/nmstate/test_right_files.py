@@ -60,7 +60,7 @@ def test_a_bridge_whose_spanning_tree_learns(product_node: NodeFactory, lan: Lan
     kept = stage(reloaded(node, SPANNING), "nmstate")
     assert node.run("cat /sys/class/net/br0/bridge/stp_state").stdout.strip() == "1"
     assert kept["status"] == "done", kept
-    assert kept["detail"].endswith("these answer: gateway 10.88.0.1"), kept
+    assert kept["detail"].endswith("these answer: gateway 10.88.0.1, target 10.88.0.1"), kept
 
 
 def test_a_nic_that_is_identified_by_its_mac_address(product_node: NodeFactory, lan: Lan) -> None:
