@@ -8,7 +8,7 @@ from pathlib import PurePosixPath
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import FakeFiles, FakeHost, FakeKernel, FakeLeaseNames, stage_edges
+from fakes import FakeFiles, FakeHost, FakeKernel, FakeLeaseNames, FakeSystemd, stage_edges
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
 from nodenet.core.boot.request import Request
@@ -25,15 +25,17 @@ DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 SPECIFIC = FakeFiles({str(DIRECTORY / "worker-0.yml"): b""})
 
 
-def made(
+def made(  # noqa: PLR0913  (its edges)
     host: FakeHost,
     leases: FakeLeaseNames,
     files: FakeFiles,
     kernel: FakeKernel | None = None,
     *,
     dhcpv6: bool = False,
+    systemd: FakeSystemd | None = None,
 ) -> HostnameStage:
-    edges = stage_edges(host=host, leases=leases, files=files, kernel=kernel or FakeKernel())
+    systemd = systemd or FakeSystemd()
+    edges = stage_edges(host=host, leases=leases, files=files, kernel=kernel or FakeKernel(), systemd=systemd)
     return HostnameStage(edges, Settings(node_file_dir=str(DIRECTORY), dhcpv6_hostname=dhcpv6))
 
 
@@ -267,3 +269,24 @@ async def test_kubelet_waits_while_the_host_cannot_be_called_by_its_name() -> No
     assert "the host cannot be called worker-8, and kubelet asks the host: /etc is read-only" in outcome.reason
     dotted = FakeHost("worker-8.", refuses="/etc is read-only")
     assert isinstance(await made(dotted, FakeLeaseNames(), FakeFiles()).attempt(Facts()), Done)
+
+
+@pytest.mark.parametrize("kubelet_runs", [True, False])
+async def test_a_reload_that_takes_another_name_under_a_running_kubelet(kubelet_runs: bool) -> None:  # noqa: FBT001
+    """Kubelet keeps the name that it registered with; the next reload ends the problem, or the old name."""
+    host, systemd = FakeHost("worker-0"), FakeSystemd()
+    stage = made(host, FakeLeaseNames(), SPECIFIC, systemd=systemd)
+    facts = (await stage.attempt(Facts(), Request(run=1))).facts or Facts()
+    host.named = "worker-9"
+    systemd.running = {"kubelet.service"} if kubelet_runs else set()
+    for _ in range(2):
+        outcome = await stage.attempt(facts, Request(run=2))
+        assert isinstance(outcome, Done)
+        facts = outcome.facts
+        assert facts.hostname == "worker-9"
+        assert (outcome.problem is not None) is kubelet_runs
+        if outcome.problem:
+            assert outcome.problem.cause.startswith("This node was worker-0 and is worker-9 since the reload")
+    last = await stage.attempt(facts, Request(run=3))
+    assert isinstance(last, Done)
+    assert last.problem is None

@@ -28,8 +28,9 @@ from nodenet.core.hostname.sources import (
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find
 from nodenet.core.node_file.named_macs import named_macs
+from nodenet.core.node_ip.published_files import KUBELET
 from nodenet.core.settings.model import Settings
-from nodenet.ports import Files, Host, Kernel, LeaseNames
+from nodenet.ports import Files, Host, Kernel, LeaseNames, Systemd
 from nodenet.stage_edges import StageEdges
 
 log = structlog.get_logger()
@@ -52,11 +53,14 @@ class HostnameStage:
         self._host: Host = edges.host
         self._leases: LeaseNames = edges.leases
         self._files: Files = edges.files
+        self._systemd: Systemd = edges.systemd
         self._kernel: Kernel = edges.kernel
         self._directory = PurePath(settings.node_file_dir)
         self._dhcpv6 = settings.dhcpv6_hostname
         self._taken_for: int | None = None
         """The run that the name was taken in; after it the name is only compared."""
+        self._renamed: Problem | None = None
+        """Of a name that a reload took while kubelet ran with another one."""
         self._told: set[PurePosixPath] = set()
         """The directories that were logged."""
 
@@ -76,8 +80,9 @@ class HostnameStage:
         if refused:
             log.warning(f"The host could not be called {name}: {refused}", stage="hostname")
         self._taken_for = request.run
+        self._renamed = await self._other_than_kubelets(facts.hostname, name)
         facts = replace(facts, hostname=name, hostname_source=provenance(source, sources))
-        problem = _wrong_static(sources[0].value, name)
+        problem = _wrong_static(sources[0].value, name) or self._renamed
         return Done(f"This node is {name}", facts, Message.HOSTNAME_KNOWN, problem, Again(CHANGES))
 
     async def _take(self, name: str) -> str | None:
@@ -95,9 +100,22 @@ class HostnameStage:
             await self._take(name)
             now = normalised(self._host.name())
         if now == name:
-            return Done(f"This node is {name}", facts, Message.HOSTNAME_KNOWN, again=Again(CHANGES))
+            return Done(f"This node is {name}", facts, Message.HOSTNAME_KNOWN, self._renamed, Again(CHANGES))
         text = f"This node stays {name}, though the host is called {now!r} now"
         return Done(text, facts, Message.HOSTNAME_CHANGED, again=Again(CHANGES))
+
+    async def _other_than_kubelets(self, before: str | None, name: str) -> Problem | None:
+        """Return the problem of a node that was called *before* when kubelet started; the next reload ends it."""
+        if not before or before == name or not await self._systemd.any_runs((KUBELET,)):
+            return None
+        cause = (
+            f"This node was {before} and is {name} since the reload; kubelet runs with the name that it started with"
+        )
+        remedy = (
+            f"`hostnamectl hostname {before}`; or drain the node, delete the Node {before} and restart kubelet; "
+            "then run `nodenetctl reload --wait`"
+        )
+        return Problem(Message.HOSTNAME_CHANGED, cause, remedy)
 
     def _unknown(self, why: str, facts: Facts) -> Outcome:
         aside = not find.has_host_specific(self._files.listing(self._directory))

@@ -33,3 +33,10 @@ def test_a_family_that_the_settings_name_is_missing() -> None:
     found = chosen(host(("eth0", "192.0.2.5", 100)), Policy(families=(Family.IPV4, Family.IPV6)))
     assert found.missing == (Family.IPV6,)
     assert found.waiting == "IPv6: eth0 has carrier, no IPv6 address yet (router advertisement, DHCPv6)"
+
+
+def test_a_link_without_carrier_is_said_once() -> None:
+    links = [{"ifindex": 2, "ifname": "eth0", "flags": ["UP"]}]
+    assert (
+        chosen({**host(("eth0", "192.0.2.5", 100)), "links": links}).waiting == "192.0.2.5 on eth0: eth0 has no carrier"
+    )

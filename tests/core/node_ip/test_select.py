@@ -13,6 +13,7 @@ import pytest
 from node_ip_cases import directories, read_case, shuffled, told
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.explain import explanation, summary
+from nodenet.core.node_ip.hints import parse_value
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import Rule
@@ -106,3 +107,18 @@ def test_what_is_published_survives_passing_troubles_only() -> None:
     assert select(here, Policy(), replace(record, this_boot=False)).node_ips == ()
     failed = replace(address, flags=frozenset({AddressFlag.DAD_FAILED}))
     assert select(replace(here, addresses=(failed,)), Policy(), record).node_ips == ()
+
+
+@pytest.mark.parametrize(
+    ("hint", "this_boot", "noted"),
+    [("198.51.100.5", True, True), ("198.51.100.5", False, False), ("192.0.2.5", True, False)],
+)
+def test_a_hint_that_the_next_boot_will_follow_is_noted(hint: str, this_boot: bool, noted: bool) -> None:  # noqa: FBT001
+    """This boot keeps what kubelet runs with."""
+    snapshot = read_case(_case("vip-subnet")).snapshot
+    policy = Policy(hints=parse_value(hint, "settings").hints)
+    last = LastPublished((ip_address("192.0.2.5"),), this_boot=this_boot)
+    found = select(snapshot, policy, last)
+    assert found.node_ips[0] == ip_address("192.0.2.5" if this_boot else hint)
+    said = "the next boot would select 198.51.100.5 on eth1, by hint 198.51.100.5 (settings)"
+    assert any(note.startswith(said) for note in found.notes) is noted

@@ -64,8 +64,10 @@ def _rejections(judged: Iterable[Judged], wanted: Callable[[Rule | None], bool])
 
 
 def _about(item: Judged) -> object:
-    """Return what identifies an address."""
+    """Return what a reason is about: an address, or its link if that is why the address cannot be used."""
     address = item.case.address
+    if item.rule is Rule.LINK_DOWN:
+        return address.link
     return address.address.version, int(address.address), address.link
 
 

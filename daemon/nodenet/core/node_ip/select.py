@@ -282,9 +282,21 @@ def _notes(inputs: SelectionInputs, in_order: Sequence[Ranked]) -> Iterator[str]
         if not any(place.address.address == address for place in in_order):
             state = "is on this node but is not selected" if inputs.has(address) else "is not on this node"
             yield f"{address}, the last node IP, {state}"
+    yield from _next_boot(inputs)
     if len({place.link.name for place in in_order}) > 1:
         spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in in_order)
         yield f"the node IPs are on different links: {spread}"
+
+
+def _next_boot(inputs: SelectionInputs) -> Iterator[str]:
+    """Yield what the next boot would select by a hint or VIP in the place of what this boot has published."""
+    last = inputs.sticky
+    if last and last.this_boot and inputs.chosen:
+        later = choose(inputs.places, inputs.policy, replace(last, this_boot=False))
+        if later and later[0].path < Path.DEFAULT_ROUTE and later[0].address != inputs.chosen[0].address:
+            why = later[0].hint or f"VIP {later[0].vip}"
+            place = f"{later[0].address.address} on {later[0].link.name}"
+            yield f"the next boot would select {place}, by {why}; `nodenetctl reselect` selects it now"
 
 
 def _remote(policy: Policy) -> Iterator[str]:
