@@ -28,6 +28,7 @@ def state(case: str = "control-plane", **changes: Any) -> State:
     """Return the state of master-0 with a live cluster."""
     given = inputs(case, **{"spec_origin": Origin.LIVE, "nodes_origin": Origin.LIVE, **changes})
     made = State(given.here.name, given.options)
+    made.authority = "PEM"
     made.take(Known(given))
     return made
 

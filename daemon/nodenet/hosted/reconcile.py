@@ -11,7 +11,7 @@ import structlog
 
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services.budget import Budget
-from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.core.hosted_services.orders import Now, Order, order
 from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
 from nodenet.core.hosted_services.release import batch
@@ -160,7 +160,8 @@ class Reconciler:
 
     def _write(self) -> frozenset[PurePath]:
         """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""
-        texts: dict[PurePath, str] = {AUTHORITY: self._state.authority} if self._state.authority else {}
+        serves = self._state.authority and self._state.plan.mode is not Mode.DISABLED
+        texts: dict[PurePath, str] = {AUTHORITY: self._state.authority} if serves else {}
         texts |= {
             TEXTS[service]: self._state.plan.texts[service]
             for service in (*UNIT_SERVICES, Service.REDIRECT)
@@ -251,7 +252,7 @@ class Reconciler:
         now = asyncio.get_running_loop().time()
         starts, reloads = self._starts.get(service, Restarts()), self._reloads[service]
         if what in (Order.START, Order.RESTART):
-            if self._state.missing.get(service) or starts.left(now) > 0:
+            if self._state.missing.get(service) or self._state.lacks_authority(service) or starts.left(now) > 0:
                 return False
             self._starts[service] = starts.after_start(now)
         elif what is Order.STOP or (self._state.running[service] and starts.left(now) < -LONGEST_SECONDS):

@@ -74,6 +74,10 @@ class State:
         """Return whether a service runs here according to the plan."""
         return any(duty.wanted for duty in self.plan.duties if duty.service is service)
 
+    def lacks_authority(self, service: Service) -> bool:
+        """Return whether haproxy would end at its start, because the file with its CA is not there yet."""
+        return service is Service.HAPROXY and not self.authority
+
     def changed(self) -> None:
         """Let what follows from the state be done."""
         self.wake.set()
@@ -131,6 +135,8 @@ class State:
             return f"waits: {waits}"
         if program := self.missing.get(service):
             return f"its program {program} is not installed: install {service}"
+        if self.lacks_authority(service) and not self.running.get(service):
+            return "it starts as soon as the CA of the API can be read"
         if service in (Service.KEEPALIVED, Service.HAPROXY) and not self.running.get(service) and not self.drained:
             return f"it does not run: see `systemctl status nodenet-{service}`"
         return None
