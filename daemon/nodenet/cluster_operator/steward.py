@@ -90,6 +90,8 @@ class Steward:
         self._migrator = Migrator(options, clock)
         self._spec: Spec | None = None
         """The last good one."""
+        self._heard: Mapping[str, Any] = {}
+        """The spec of the object, as the API had it last: one that was deleted is made again."""
         self._lonely: Mapping[IPAddress, float] | None = None
         self._claims: Claims = {}
         self._problems: dict[str, str] = {}
@@ -158,8 +160,9 @@ class Steward:
         if found is None and self._nodes is None:
             return False
         if found is None:
-            await self._api.create(RESOURCES, NEW)
-            log.info("The object HostedNetServices was made, with every service on", message=Message.OPERATOR_WROTE)
+            await self._api.create(RESOURCES, {**NEW, "spec": self._heard})
+            how = "with the spec of the deleted one" if self._heard else "with every service on"
+            log.info(f"The object HostedNetServices was made, {how}", message=Message.OPERATOR_WROTE)
             return True
         before, wanted = self.status, self._wanted(found)
         if wanted is None:
@@ -240,8 +243,9 @@ class Steward:
 
     def _hear_objects(self, known: Known) -> None:
         self._objects = known
-        if resource.NAME not in known.objects:  # also where it is made again before the next status
-            self._migrator.removed()
+        if found := known.objects.get(resource.NAME):
+            self._heard = found.get("spec") or {}
+            self._migrator.heard(found)
         self._changed()
 
     def _changed(self) -> None:

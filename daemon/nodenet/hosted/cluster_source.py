@@ -212,26 +212,23 @@ class ClusterSource:
             await self._take_resource(known)
 
     async def _take_resource(self, known: Known) -> None:
-        """Take the live object; a list without it means that the administrator removed it, and its cache goes."""
+        """Take the live object. One that was deleted switches and moves nothing: the last good one stays in force."""
         found, others = known.objects.get(resource.NAME), _without(self.cluster.resources, Origin.LIVE)
         self.is_asked_for = found is not None
-        if record := live_object.migration_in(found):
-            self._migration = record
-        elif found is None and self._migration:
-            self._migration = live_object.AT_VIPS
-        if found is not None:
+        if found is None:
+            kept = {Origin.CACHE: self._good} if self._good is not None else {}
+            self.cluster = replace(self.cluster, resources={**others, **kept})
+            return
+        self._migration = live_object.migration_in(found) or self._migration
+        if self._migration:
             # One that was made again has no status yet: nodenet-operator checks its address before nodes follow it.
-            found = {**found, "status": {**found["status"], "migration": self._migration}} if self._migration else found
-            self.cluster = replace(self.cluster, resources={Origin.LIVE: found, **others})
-            self._good = live_object.led_on(self._good, found)
-            if self._good is not None:
-                await self._keep("cr", self._good, known.resource_version, self._good["metadata"].get("generation"))
-                if self._good is not found and Origin.CACHE in others:  # for a companion that has read no good one
-                    self.cluster = replace(self.cluster, resources={**self.cluster.resources, Origin.CACHE: self._good})
-        else:
-            self._good = None
-            self.cluster = replace(self.cluster, resources=_without(others, Origin.CACHE))
-            self._forget("cr")
+            found = {**found, "status": {**found["status"], "migration": self._migration}}
+        self.cluster = replace(self.cluster, resources={Origin.LIVE: found, **others})
+        self._good = live_object.led_on(self._good, found)
+        if self._good is not None:
+            await self._keep("cr", self._good, known.resource_version, self._good["metadata"].get("generation"))
+            if self._good is not found and Origin.CACHE in others:  # for a companion that has read no good one
+                self.cluster = replace(self.cluster, resources={**self.cluster.resources, Origin.CACHE: self._good})
 
     async def _keep(self, name: str, document: Any, version: str, generation: object = 0) -> None:  # noqa: ANN401
         number = generation if isinstance(generation, int) else 0
@@ -245,12 +242,6 @@ class ClusterSource:
     def _write(self, name: str, kept: Cached) -> None:
         if (old := self._files.read(name)) is None or not _same(old, kept.document, self._domain):
             self._files.write(name, cache.render(kept))
-
-    def _forget(self, name: str) -> None:
-        try:
-            self._files.remove(name)
-        except PublishFailed as error:
-            log.error(error.cause, message=Message.PUBLISH_FAILED, cause=error.cause, remedy=error.remedy)
 
     async def _cached(self, name: str) -> Any:  # noqa: ANN401
         try:

@@ -67,9 +67,6 @@ class CacheFiles(Protocol):
     def write(self, name: str, content: bytes) -> None:
         """Replace a cache. Raises PublishFailed."""
 
-    def remove(self, name: str) -> None:
-        """Remove a cache. Raises PublishFailed."""
-
     async def resource(self) -> object | None:
         """Return the HostedNetServices object of the administrator's file, None without one.
 

@@ -5,11 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from nodenet.core.hosted_services import migration, resource
-from nodenet.core.hosted_services.migration import Migration, Phase
-
-AT_VIPS = migration.render(Migration(Phase.SELF_HOSTED))
-"""Where the API is when the object is removed: with the defaults, and at rest until nodenet-operator moves it."""
+from nodenet.core.hosted_services import resource
 
 
 def asked(document: Mapping[str, Any] | None) -> object:

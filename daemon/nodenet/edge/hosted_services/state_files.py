@@ -34,10 +34,6 @@ class CacheFiles:
         """Replace a cache. Raises PublishFailed."""
         disk.write(self._directory / f"{name}.json", content, 0o600)
 
-    def remove(self, name: str) -> None:
-        """Remove a cache. Raises PublishFailed."""
-        disk.remove(self._directory / f"{name}.json")
-
     async def resource(self) -> object | None:
         """Return the object of the administrator's file, None without one. Raises ValueError, PublishFailed."""
         content = disk.read(self._resource, FILE_BYTES)
