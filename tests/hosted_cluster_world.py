@@ -45,7 +45,7 @@ from nodenet.hosted.state import State
 from nodenet.stages.hosted_services.on_disk import OnDisk
 
 VIP, LB, OTHER = (ip_address(f"192.0.2.{number}") for number in (2, 9, 8))
-OPTIONS = Options("baremetal", "c1.example.com", (VIP,), drain_seconds=20)
+OPTIONS = Options("baremetal", "c1.example.com", (VIP,), drain_seconds=45)
 NAMES = ("m0", "m1", "m2")
 LOST_SECONDS = 30.0
 """After so long TCP ends a connection whose other end is silent."""
