@@ -43,6 +43,8 @@ SETTLE_SECONDS = 0.5
 """Reports that come together are one status."""
 BURST, PAUSE_SECONDS = 5, 20.0
 """So many statuses at once, and one more after each pause: every node of the cluster gets each of them."""
+NODE_SECONDS = 0.1
+"""The pause for each node, where that is longer: twice the nodes are twice the readers of a status twice as long."""
 REFUSED_SECONDS = 30.0
 SIGHT = frozenset({"nodes", "leases"})
 """What must be heard to know what the nodes do now."""
@@ -130,6 +132,8 @@ class Steward:
             await asyncio.sleep(SETTLE_SECONDS)
             self._wake.clear()
             since, self._since = self._since, None
+            nodes = len(self._nodes.objects) if self._nodes else 0
+            budget = replace(budget, seconds=max(PAUSE_SECONDS, NODE_SECONDS * nodes))
             try:
                 if await self._bring(held=budget.wait(_now()) > 0):
                     budget = budget if self._moved else budget.used(_now())
