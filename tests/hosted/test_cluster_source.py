@@ -206,7 +206,7 @@ async def test_a_list_of_workers_does_not_replace_a_complete_one_on_disk() -> No
 
 
 async def test_an_object_that_was_deleted_stays_in_force_also_after_a_boot() -> None:
-    """`kubectl delete`, a GitOps prune and `replace --force`: all nodes went to the VIP at once, and none checked it."""
+    """`kubectl delete`, a GitOps prune, `replace --force`: all nodes went to the VIP at once, and none checked it."""
     files = FakeFiles()
     record = {"phase": "External", "from": [], "to": ["192.0.2.9"]}
     there = object_named(generation=3) | {"status": {"migration": record}}
