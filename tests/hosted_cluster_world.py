@@ -26,11 +26,10 @@ from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster import node_report
 from nodenet.core.hosted_services import migration, resource
 from nodenet.core.hosted_services.health import Answer, Result, Target
-from nodenet.core.hosted_services.here import expected
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration import Migration
-from nodenet.core.hosted_services.model import Here, Options, Service
+from nodenet.core.hosted_services.model import Here, Options, Service, expected
 from nodenet.core.hosted_services.paths import HOSTS, UNITS
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.settings.hosted import HostedMode

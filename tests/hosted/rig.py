@@ -11,8 +11,7 @@ from hosted_services_cases import CASES, read_inputs
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.model import Inputs, Origin
-from nodenet.core.hosted_services.running import Running
-from nodenet.core.hosted_services.two_stacks import Others
+from nodenet.core.hosted_services.units import Others, Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address
 from nodenet.hosted.state import State

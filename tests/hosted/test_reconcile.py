@@ -12,10 +12,10 @@ from hosted.rig import FakeBalancer, FakeDnsmasq, FakeFiles, FakeOthers, FakeTab
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
-from nodenet.core.hosted_services.two_stacks import Listener, Others
+from nodenet.core.hosted_services.units import Listener, Others
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.settings.hosted import HostedMode
 from nodenet.hosted.reconcile import (
     GONE_SECONDS,
@@ -135,7 +135,7 @@ async def test_a_service_that_hangs_is_restarted_with_pauses() -> None:
 
 
 async def test_keepalived_uses_another_node_ip_when_it_has_read_that() -> None:
-    """A candidate whose node IP has moved would become a second holder before that (``exchange``)."""
+    """A candidate whose node IP has moved would become a second holder before that (``silent``)."""
     bench = Bench(state(), KEEPALIVED, HAPROXY)
     await bench.look()
     assert links(bench.state) == ["br-ex"]

@@ -24,9 +24,9 @@ from nodenet.core.hosted_cluster.members import members, slim_reporting_node
 from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_cluster.migration_steps import View
 from nodenet.core.hosted_services import resource
-from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Options, Spec
+from nodenet.core.hosted_services.units import Budget
 from nodenet.core.hosted_services.watching import Known
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message

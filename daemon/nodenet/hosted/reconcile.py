@@ -10,13 +10,19 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.model import Mode, Service
-from nodenet.core.hosted_services.orders import Now, Order, order
 from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
-from nodenet.core.hosted_services.release import batch
-from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
-from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
+from nodenet.core.hosted_services.plan import release_batch
+from nodenet.core.hosted_services.units import (
+    LONGEST_SECONDS,
+    Budget,
+    Listener,
+    Now,
+    Order,
+    Restarts,
+    order,
+    why_waiting,
+)
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.hosted import HostedMode
@@ -168,7 +174,7 @@ class Reconciler:
             if service in self._state.plan.texts
         }
         if Service.KEEPALIVED in self._state.plan.texts:
-            texts[RELEASE] = batch(self._state.plan)
+            texts[RELEASE] = release_batch(self._state.plan)
             texts[GUARD] = self._guard.rules() or ""
         if self._state.plan.hosts:
             texts[HOSTS] = self._state.plan.hosts

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Place, Service
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.hosted_services.report import Report, ServiceState
-from nodenet.core.hosted_services.stance import Stance
+from nodenet.core.hosted_services.vips import Sighting, Stance
 from nodenet.core.ip import Family, IPAddress
 
 
@@ -39,7 +38,7 @@ class State:
     sources: Mapping[Family, Place] = field(default_factory=dict)
     """The places in the configuration that keepalived has read; empty until that is known."""
     muted: frozenset[IPAddress] = frozenset()
-    """VIPs that this node must not advertise now (``core.hosted_services.exchange``)."""
+    """VIPs that this node must not advertise now (``core.hosted_services.vips``)."""
     stances: dict[IPAddress, Stance] = field(default_factory=dict)
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from nodenet.core.hosted_services.health import Result, Target
-from nodenet.core.hosted_services.two_stacks import Others
+from nodenet.core.hosted_services.units import Others
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address
 
