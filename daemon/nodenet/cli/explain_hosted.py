@@ -6,7 +6,7 @@ import argparse
 
 from nodenet.cli.outputs import note
 from nodenet.cli.table import printable
-from nodenet.core.hosted_services.explain import explain
+from nodenet.core.hosted_services.report import explain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

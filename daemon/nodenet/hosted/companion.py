@@ -14,11 +14,10 @@ import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_cluster import node_report
-from nodenet.core.hosted_services import vrrp_guard
+from nodenet.core.hosted_services import keepalived
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.kubeconfig import by_vips
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Service, options_of
 from nodenet.core.hosted_services.paths import RUN, UNITS
 from nodenet.core.hosted_services.report import document
 from nodenet.core.messages import Message
@@ -100,7 +99,7 @@ class Companion:
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())
         self._stacks = OtherStacks()
-        tables = RedirectTable(), RedirectTable(table=vrrp_guard.TABLE)
+        tables = RedirectTable(), RedirectTable(table=keepalived.GUARD_TABLE)
         self._edges = Edges(ConfigurationFiles(), units, *tables, dnsmasq, self._stacks, Balancer())
         read = Authority(settings.hosted.ca_file, settings.kubernetes.kubeconfig).read
         sources = Sources(_status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists, read)

@@ -10,7 +10,7 @@ from structlog.testing import capture_logs
 
 from fakes import FakeProbe
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.upstreams import Place
+from nodenet.core.hosted_services.dnsmasq import Place
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.sock_diag import Listening
 from nodenet.core.settings.hosted import ClusterDnsTrust

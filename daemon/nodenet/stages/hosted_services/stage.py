@@ -17,10 +17,8 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import paths
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.options import options_of
-from nodenet.core.hosted_services.restarts import Restarts
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.model import Service, options_of
+from nodenet.core.hosted_services.units import Restarts, Running
 from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.messages import Message
