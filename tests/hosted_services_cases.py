@@ -29,7 +29,7 @@ from nodenet.core.hosted_services.model import (
 )
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.ip import IPAddress, family_of
-from nodenet.core.settings.hosted import Enabled
+from nodenet.core.settings.model import Enabled
 
 CASES = Path(__file__).parents[1] / "fixtures" / "hosted_services"
 FILES = {

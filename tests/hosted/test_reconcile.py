@@ -16,7 +16,7 @@ from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.hosted_services.paths import GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.two_stacks import Listener, Others
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.hosted.reconcile import (
     GONE_SECONDS,
     MANIFESTS_SECONDS,

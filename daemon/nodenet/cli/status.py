@@ -15,7 +15,7 @@ from nodenet.cli import saved
 from nodenet.cli.duration import seconds
 from nodenet.cli.skipped import Skipped, why
 from nodenet.cli.table import printable
-from nodenet.core.status.last_known import error, has_vanished, last_known, with_problem
+from nodenet.core.status.document import error, has_vanished, last_known, with_problem
 from nodenet.core.status.text import lines, problem_lines
 from nodenet.edge.files import node_lock
 from nodenet.edge.systemd import cgroups

@@ -19,7 +19,7 @@ from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
 from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.core.value import frozen
 from nodenet.hosted.guard_table import GuardTable
 from nodenet.hosted.redirect import Redirect

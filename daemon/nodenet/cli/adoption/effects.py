@@ -29,7 +29,7 @@ from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.errors import StageFailed, Unavailable
 from nodenet.core.resolver.view import RESOLV_CONF
-from nodenet.core.status.last_known import has_vanished
+from nodenet.core.status.document import has_vanished
 from nodenet.edge.files import disk
 from nodenet.edge.systemd.systemctl import show, systemctl
 

@@ -19,8 +19,7 @@ from nodenet.core.adoption.wording import listed
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
-from nodenet.core.settings.parse import parse
-from nodenet.core.settings.toml_text import flat
+from nodenet.core.settings.parse import flat, parse
 from nodenet.edge.adoption.interrupted import interrupted
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.systemd import journal

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
-from nodenet.core.settings.hosted import Enabled
+from nodenet.core.settings.model import Enabled
 from nodenet.core.value import frozen
 
 ON_PREMISES = frozenset({"baremetal", "openstack", "vsphere", "nutanix", "ovirt"})

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nodenet.core.hosted_services.model import Options, Role
-from nodenet.core.settings.hosted import RoleSetting
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import RoleSetting, Settings
 
 
 def options_of(settings: Settings) -> Options:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.sock_diag import Listening
-from nodenet.core.settings.hosted import ClusterDnsTrust
+from nodenet.core.settings.model import ClusterDnsTrust
 
 CLUSTER_PORTS = (5354, 5353)
 """Where a CoreDNS of this node listens: 53 is dnsmasq's, and 5353 may be the port of multicast DNS (RFC 6762)."""
