@@ -15,7 +15,7 @@ from nodenet.core.br_ex import record
 from nodenet.core.change import record as change_record
 from nodenet.core.hosted_services import cache
 from nodenet.core.node_ip import last_published
-from nodenet.core.persistent_ips import records as ipam_records
+from nodenet.core.persistent_ips import book as ipam_records
 from nodenet.core.record_version import refusal
 
 LATER = "it has version 2, of a later release of nodenet; this release reads version 1"

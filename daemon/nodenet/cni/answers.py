@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from nodenet.core.persistent_ips import check, explain, report
+from nodenet.core.persistent_ips import check, explain
 from nodenet.core.persistent_ips.effects import Here, ListLeases, Steps, ask
 from nodenet.core.persistent_ips.lease import all_selector
 from nodenet.core.persistent_ips.metrics import Figures
@@ -47,7 +47,7 @@ class Answers:
     def document(self) -> Mapping[str, Any]:
         """Return the claims document."""
         here = self._here()
-        return report.document(here.book, here.node, self._problems())
+        return explain.document(here.book, here.node, self._problems())
 
     def figures(self) -> Figures:
         """Return what is counted and measured since the service started."""

@@ -11,16 +11,25 @@ import structlog
 from nodenet.cni.carry_out import Runner
 from nodenet.cni.chores import Chores
 from nodenet.core.messages import Message
-from nodenet.core.persistent_ips import repair, sweep
+from nodenet.core.persistent_ips import release as releases
+from nodenet.core.persistent_ips import repair
 from nodenet.core.persistent_ips.api import ApiAway, Forbidden
 from nodenet.core.persistent_ips.book import Book, Drop
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import Here, ListLeases, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease, all_selector, node_selector
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation
-from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
+from nodenet.core.persistent_ips.release import (
+    ORPHAN_SECONDS,
+    detach,
+    is_gone,
+    pod_is_gone,
+    release,
+    release_pending,
+    take_over,
+    unnamed,
+)
 from nodenet.core.persistent_ips.settle import is_settled, settle
-from nodenet.core.persistent_ips.succession import pod_is_gone, take_over, unnamed
 
 log = structlog.get_logger()
 
@@ -192,15 +201,15 @@ class Upkeep:
         """Look for Leases of other nodes that have no owner any more. Raises ApiAway, Forbidden."""
         self._sweeping = False
         leases = await self._runner.run(ask(ListLeases(all_selector())))
-        suspects = sweep.suspects(self._here(), leases)
+        suspects = releases.suspects(self._here(), leases)
         for lease in suspects:
             self._chores.add(("sweep", lease.uid), partial(self._sweep, lease))
         if suspects and not self._sweeping:
             self._sweeping = True
-            self._chores.add(("sweep",), self.sweep, sweep.ORPHAN_SECONDS + random.uniform(*SWEEP_SECONDS))  # noqa: S311
+            self._chores.add(("sweep",), self.sweep, ORPHAN_SECONDS + random.uniform(*SWEEP_SECONDS))  # noqa: S311
 
     async def _sweep(self, lease: Lease) -> None:
-        if await self._runner.run(sweep.sweep(self._here(), lease)):
+        if await self._runner.run(releases.sweep(self._here(), lease)):
             text = f"{lease.address} of {lease.owner} is free again: its node {lease.node} left it"
             log.info(text, message=Message.ADDRESS_RELEASED)
 
