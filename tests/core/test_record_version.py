@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.core.adoption import record as adoption_record
+from nodenet.core.adoption import former_chain as adoption_record
 from nodenet.core.apply import intent, new_file
 from nodenet.core.br_ex import record
 from nodenet.core.change import record as change_record

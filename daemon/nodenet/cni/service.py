@@ -10,9 +10,8 @@ from pathlib import Path
 import structlog
 
 from nodenet.cni.carry_out import Runner
-from nodenet.cni.chores import Chores
 from nodenet.cni.follower import Follower
-from nodenet.cni.upkeep import Upkeep
+from nodenet.cni.upkeep import Chores, Upkeep
 from nodenet.cni.verbs import Verbs
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message

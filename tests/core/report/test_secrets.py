@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.node_file.yaml_text import typed
 from nodenet.core.report.secrets import Redaction, document, in_lines, node_file
 
 ODD = "h\u00fcn'ter \"2\\: #x"

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from nodenet.core.node_file.finding import printable
-from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.node_file.yaml_text import typed
 from nodenet.core.value import frozen
 
 _PLAIN = re.compile(r"[\w/.][\w./@+:-]*", re.ASCII)

@@ -14,9 +14,8 @@ from nodenet.core.day_one.found import Found, at, misread, of
 from nodenet.core.day_one.links import DEFAULTS, Address, addresses, child, gateways, is_automatic, present, routes
 from nodenet.core.day_one.recognise import other_document, other_format, template
 from nodenet.core.day_one.rules import Rule
-from nodenet.core.node_file.contradictions import contradictions
+from nodenet.core.node_file.contradictions import contradictions, unreachable_gateways
 from nodenet.core.node_file.finding import Finding, Severity, errors
-from nodenet.core.node_file.gateways import unreachable_gateways
 from nodenet.core.node_file.keys import wrong_keys
 from nodenet.core.node_file.values import interfaces, text, wrong_values
 from nodenet.core.node_file.yaml_text import Block, Misread, Node

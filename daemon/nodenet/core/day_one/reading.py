@@ -6,8 +6,7 @@ from typing import Any
 
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.quick_yaml import Unusual, quick
-from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar, load
-from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar, load, typed
 
 MOST_SLOW = 4 << 20
 """Characters that the general reader gets: it needs a minute for four million."""

@@ -16,8 +16,7 @@ from typing import Any
 
 from nodenet.core.node_file import yaml_text
 from nodenet.core.node_file.secret import HIDDEN, is_secret, secrets_of, spellings
-from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar
-from nodenet.core.node_file.yaml_values import json_values
+from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar, json_values
 
 # Which secrets do a keyfile, a record of nodenetd and broken YAML have, so that they can be hidden everywhere?
 
