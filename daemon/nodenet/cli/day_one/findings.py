@@ -8,8 +8,8 @@ from pathlib import Path
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
 from nodenet.core.day_one import report
-from nodenet.core.day_one.found import Found, ordered
 from nodenet.core.day_one.node_rules import Step, judge
+from nodenet.core.day_one.rules import Found, ordered
 from nodenet.core.errors import NodeFileInvalid, NodenetError
 from nodenet.core.node_file.finding import Severity
 

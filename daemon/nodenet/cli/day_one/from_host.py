@@ -37,7 +37,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print or write it; return the exit code. Raises NodenetError."""
-    from nodenet.core.day_one import annotated, from_host  # noqa: PLC0415 - the command line itself needs no library
+    from nodenet.core.day_one import from_host  # noqa: PLC0415
+    from nodenet.core.day_one.yaml_writing import plain, render  # noqa: PLC0415
 
     source = str(arguments.path) if arguments.path is not None else "this host"
     try:
@@ -45,12 +46,12 @@ def run(arguments: argparse.Namespace) -> int:
         made = from_host.made(state)
     except ArtefactInvalid as error:
         raise folder.invalid(source, error) from error
-    text = annotated.render(made.document, _head(state, made.left_out))
+    text = render(made.document, _head(state, made.left_out))
     folder.write(text, arguments, mode=folder.PUBLIC)  # it has no secrets
     for line in made.left_out:
         note(printable(f"nodenetctl: left out: {line}"))
     # The state of the host does not have what keeps its addresses and metrics.
-    expressed = json.dumps(annotated.plain(made.document, from_host.PINNED))
+    expressed = json.dumps(plain(made.document, from_host.PINNED))
     for line in asyncio.run(_not_expressed(expressed, state)):
         note(printable(f"nodenetctl: warning: {line}"))
     return 0

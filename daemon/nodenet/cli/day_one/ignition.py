@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 from nodenet.cli.day_one import folder
-from nodenet.core.day_one import ignition
 from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.machine_config import files_in_ignition, render_ignition
 from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 MOST_BYTES = 32 << 20
@@ -40,14 +40,14 @@ def run(arguments: argparse.Namespace) -> int:
     has_node_files = folder.listed(arguments.path).node_files
     files = folder.node_files(arguments.path) if has_node_files or not keyfiles else {}
     findings.refuse(folder.shown(arguments.path, files), Step.SECOND)
-    folder.write(ignition.render([*folder.carried(files), *keyfiles]), arguments)
+    folder.write(render_ignition([*folder.carried(files), *keyfiles]), arguments)
     return 0
 
 
 def _extract(arguments: argparse.Namespace) -> int:
     content = folder.read(arguments.extract, MOST_BYTES)
     try:
-        files = ignition.files_in(json.loads(content))
+        files = files_in_ignition(json.loads(content))
     except ArtefactInvalid as error:
         raise folder.invalid(arguments.extract, error) from error
     except (ValueError, RecursionError) as error:

@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> int:
 def _files(arguments: argparse.Namespace) -> list[CarriedFile]:
     files = _node_files(arguments.path) if arguments.path is not None else []
     if arguments.hint is not None:
-        from nodenet.core.day_one.hint_file import hint_file  # noqa: PLC0415
+        from nodenet.core.day_one.machine_config import hint_file  # noqa: PLC0415
 
         try:
             files.append(hint_file(arguments.hint))
@@ -79,8 +79,8 @@ def _node_files(path: Path) -> list[CarriedFile]:
 
 def _settings(path: Path) -> CarriedFile:
     from nodenet.core.day_one import reading  # noqa: PLC0415
-    from nodenet.core.day_one.cluster_settings import settings_of  # noqa: PLC0415
     from nodenet.core.day_one.hosts import cluster_of  # noqa: PLC0415
+    from nodenet.core.day_one.machine_config import settings_of  # noqa: PLC0415
 
     text = folder.read(path, folder.MOST_MANIFEST_BYTES).decode()
     cluster, found = cluster_of(str(path), reading.tree(str(path), text))

@@ -51,11 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _manifest(arguments: argparse.Namespace) -> str:
-    from nodenet.core.day_one import bare_metal_host, host_network_data  # noqa: PLC0415
+    from nodenet.core.day_one import bare_metal_host  # noqa: PLC0415
+    from nodenet.core.day_one.bare_metal_host import named  # noqa: PLC0415
 
     text = folder.read(arguments.bmh, folder.MOST_MANIFEST_BYTES).decode()
     try:
-        return host_network_data.named(text, arguments.host, bare_metal_host.secret_name(arguments.host))
+        return named(text, arguments.host, bare_metal_host.secret_name(arguments.host))
     except ArtefactInvalid as error:
         raise folder.invalid(arguments.bmh, error) from error
 

@@ -15,7 +15,7 @@ from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 if TYPE_CHECKING:
-    from nodenet.core.day_one.matrix import Row
+    from nodenet.core.day_one.document import Row
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table; return the exit code. Raises NodenetError."""
-    from nodenet.core.day_one import document, matrix  # noqa: PLC0415 - the command line itself needs no library
+    from nodenet.core.day_one import document  # noqa: PLC0415 - the command line itself needs no library
 
     documents = {}
     for name, content in folder.node_files(arguments.path).items():
@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> int:
             documents[name] = document.read(content.decode())
         except ArtefactInvalid as error:
             raise folder.invalid(name, error) from error
-    rows = matrix.rows(documents)
+    rows = document.rows(documents)
     if arguments.host is not None:
         name = _of_host(arguments.host, tuple(documents))
         rows = tuple(row for row in rows if row.file == name)
