@@ -9,8 +9,7 @@ import sys
 from typing import Any
 
 from nodenet.cli.ask import ask
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import Unavailable, UsageInvalid
 from nodenet.core.persistent_ips import bus
 from nodenet.core.persistent_ips.bus import HEADINGS, IPAM, NAME, NOTHING, PATH, REPAIR, differences, open_differences

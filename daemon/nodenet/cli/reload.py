@@ -7,8 +7,7 @@ from contextlib import nullcontext
 
 from nodenet.cli import progress, status
 from nodenet.cli.ask import ask
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.status.text import Aftermath, aftermath
 

@@ -15,8 +15,7 @@ from importlib import metadata
 from pathlib import Path, PurePath
 
 from nodenet import __version__
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.node_file.find import CLUSTER
 from nodenet.core.report import secrets

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 from nodenet.cli import status
 from nodenet.cli.adoption import gather
 from nodenet.cli.adoption.gather import Before, forget, to_disk, to_memory
-from nodenet.cli.bus_session import system_bus
+from nodenet.cli.ask import system_bus
 from nodenet.cli.outputs import note
 from nodenet.core.adoption.facts import FAILED, INACTIVE, RUNNING, UnitState, unit_states
 from nodenet.core.adoption.former_chain import (

@@ -14,7 +14,7 @@ from pathlib import Path, PurePosixPath
 import structlog
 
 from nodenet.cli import facts_here, status
-from nodenet.cli.bus_session import system_bus
+from nodenet.cli.ask import system_bus
 from nodenet.core.adoption.facts import MASKED, AdoptionFacts, SeenBridge, UnitState, in_charge, open_trial, unit_states
 from nodenet.core.adoption.former_chain import (
     COMPANIONS,

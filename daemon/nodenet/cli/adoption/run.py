@@ -15,8 +15,7 @@ from typing import Protocol
 
 from nodenet.cli.adoption import gather
 from nodenet.cli.adoption.effects import Effects
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.core.adoption import former_chain as records
 from nodenet.core.adoption.facts import AdoptionFacts
 from nodenet.core.adoption.former_chain import AdoptionRecord
