@@ -18,8 +18,7 @@ if __name__ == "__main__":
 import day_one_examples
 from day_one_examples import Example
 from nodenet.cli.day_one import folder
-from nodenet.cli.day_one.findings import Lines
-from nodenet.cli.day_one.gathered import gathered
+from nodenet.cli.day_one.findings import Lines, gathered
 from nodenet.cli.main import parser
 from nodenet.core.day_one import report
 from nodenet.core.day_one.rule_texts import WHY

@@ -25,7 +25,7 @@ from nodenet.core.hosted_services.units import (
 )
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.core.value import frozen
 from nodenet.hosted.guard_table import GuardTable
 from nodenet.hosted.redirect import Redirect

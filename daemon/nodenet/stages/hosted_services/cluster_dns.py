@@ -12,7 +12,7 @@ from nodenet.core.hosted_services import dnsmasq
 from nodenet.core.hosted_services.dnsmasq import Place
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import ClusterDnsTrust
+from nodenet.core.settings.model import ClusterDnsTrust
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
 from nodenet.ports import ResolverProbe

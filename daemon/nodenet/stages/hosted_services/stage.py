@@ -22,8 +22,7 @@ from nodenet.core.hosted_services.units import Restarts, Running
 from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import HostedMode, Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
