@@ -1,6 +1,6 @@
 """In which cases of the fixtures is our answer another one than that of ``runtimecfg node-ip``, and why?
 
-docs/node-ip.md has them as a table, with both answers computed. A case that differs and does not stand here, or stands
+A case that differs and does not stand here, or stands
 here and does not differ, fails a test.
 """
 

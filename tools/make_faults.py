@@ -1,6 +1,6 @@
 """What does a node do when something fails, and which test shows it? `python tools/make_faults.py` writes the page.
 
-The rows are in docs/faults.toml. A row without a test is refused, and so is the name of a test that does not exist, or
+The rows are in docs/dev/faults.toml. A row without a test is refused, and so is the name of a test that does not exist, or
 that two tests have.
 """
 
@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "faults.md"
-ROWS = ROOT / "docs" / "faults.toml"
+PAGE = ROOT / "docs" / "dev" / "faults.md"
+ROWS = ROOT / "docs" / "dev" / "faults.toml"
 HEAD = """\
 # Faults
 
