@@ -1,6 +1,6 @@
 """What does nodenet work with, and how is that known? `python tools/make_compatibility.py` writes the page.
 
-The rows are in docs/dev/compatibility.toml. What was run has the name of a test; what only a documentation says has none.
+The rows are in docs/dev/compatibility.toml. What was run has the name of a test; what a documentation says has none.
 """
 
 from __future__ import annotations

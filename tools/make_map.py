@@ -1,6 +1,6 @@
 """How do the rooms of the code lie over each other? `python tools/make_map.py` draws them in ARCHITECTURE.md.
 
-Floors and arrows come from tools/rooms.py, the list that the tests hold the code to. So the picture always shows the rule.
+Floors and arrows come from tools/rooms.py, the list that the tests hold the code to.
 """
 
 from __future__ import annotations

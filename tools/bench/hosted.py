@@ -2,7 +2,7 @@
 
 `python tools/bench/hosted.py --runs 20` (root) boots three control-plane nodes with the real programs, with 0.25 s
 (the default) and with 0.1 s between two advertisements, then three nodes with the former configurations, then one node
-beside a real kube-apiserver; it writes the section of docs/dev/benchmarks.md. With 20 runs it takes some twenty minutes.
+beside a real kube-apiserver; it writes the section of docs/dev/benchmarks.md. With 20 runs: twenty minutes.
 """
 
 from __future__ import annotations

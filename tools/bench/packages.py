@@ -1,6 +1,6 @@
 """How large is each form of the package, how does the bundled interpreter run, and how long does an upgrade take?
 
-`python tools/bench/packages.py` builds the packages, boots nodes (root), and writes the section of docs/dev/benchmarks.md.
+`python tools/bench/packages.py` builds the packages, boots nodes (root), writes the section of docs/dev/benchmarks.md.
 """
 
 from __future__ import annotations
