@@ -20,8 +20,8 @@ ROWS = ROOT / "docs" / "dev" / "faults.toml"
 HEAD = """\
 # Faults
 
-What nodenet does when something fails, how the node heals if not by itself, and the tests that show it. `degraded` means that
-kubelet runs, and that `nodenetctl` gives cause and remedy.
+What nodenet does when something fails, how the node heals if not by itself, and the tests that show it. `degraded`
+means that kubelet runs, and that `nodenetctl` gives cause and remedy.
 
 """
 OF_ITSELF = ("By itself", "Nothing is wrong")
