@@ -125,7 +125,7 @@ def _sarif_rule(rule: Rule) -> dict[str, Any]:
         "id": rule.word,
         "shortDescription": {"text": rule.word.replace("-", " ")},
         "fullDescription": {"text": WHY[rule]},
-        "help": {"text": f"{WHY[rule]} See docs/day-one.md, {rule.word}."},
+        "help": {"text": f"{WHY[rule]} See docs/day-one-rules.md, {rule.word}."},
         "defaultConfiguration": {"level": rule.severity.value},
         "properties": {"tags": [rule.group.value]},
     }

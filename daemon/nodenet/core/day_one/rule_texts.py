@@ -1,4 +1,4 @@
-"""What happens to a host where a rule of day one is broken? For docs/day-one.md and for the SARIF document."""
+"""What happens to a host where a rule of day one is broken? For docs/day-one-rules.md and for the SARIF document."""
 
 from __future__ import annotations
 
