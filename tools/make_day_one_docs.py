@@ -21,7 +21,6 @@ from nodenet.cli.day_one import folder
 from nodenet.cli.day_one.findings import Lines, gathered
 from nodenet.cli.main import parser
 from nodenet.core.day_one import report
-from nodenet.core.day_one.rule_texts import WHY
 from nodenet.core.day_one.rules import Group, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "day-one.md"
@@ -43,7 +42,7 @@ def _rules() -> str:
 
 
 def _rule(rule: Rule, example: Example) -> str:
-    head = f"#### {rule.word}\n\n{rule.severity.value.capitalize()}. {WHY[rule]}\n"
+    head = f"#### {rule.word}\n\n{rule.severity.value.capitalize()}. {example.why}\n"
     said = printed(rule, example)
     return f"{head}\n```\n{said}```\n" if said else head
 
@@ -53,7 +52,7 @@ def printed(rule: Rule, example: Example) -> str:
     with tempfile.TemporaryDirectory() as directory, contextlib.chdir(directory):
         day_one_examples.write(example.bad, Path())
         arguments = parser("day-one").parse_args(day_one_examples.words(example, Path()))
-        found, _ = gathered(arguments, folder.listed(arguments.path), lambda _: None)
+        found, _ = gathered(arguments, folder.listed(arguments.path))
         return report.text([each for each in found if each.rule is rule][:1], Lines().line)
 
 
