@@ -22,7 +22,7 @@ from nodenet.core.backoff import spread
 from nodenet.core.errors import Forbidden, Postponed, Unavailable, Unreachable
 from nodenet.core.hosted_services.kubeconfig import Access
 from nodenet.edge.kubernetes import credentials
-from nodenet.edge.kubernetes.certificates import expired_ca, refusal, refused
+from nodenet.edge.kubernetes.credentials import expired_ca, refusal, refused
 from nodenet.edge.kubernetes.http import PROBES
 
 CONNECT_SECONDS, ANSWER_SECONDS = 5.0, 30.0
