@@ -190,7 +190,7 @@ class Session:
                         content = b"".join([part async for part in parts])[:LINE_BYTES]
                         yield Answer(head.status, content, head.fields.get("retry-after", ""))
                         return
-                    async for line in _lines(parts):
+                    async for line in lines_of(parts):
                         yield json.loads(line)
         except FAILURES as error:
             raise _away(f"the watch of {path}", error) from error
@@ -245,7 +245,7 @@ class Session:
         return tuple(map(_state, [*self._paths, *files]))
 
 
-async def _lines(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+async def lines_of(parts: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
     """Yield the lines of a watch. The limit holds for the reads alone: what takes the lines may take its time."""
     rest = bytearray()
     end = asyncio.get_running_loop().time() + WATCH_SECONDS + ANSWER_SECONDS
