@@ -6,9 +6,10 @@ from dataclasses import dataclass, field, replace
 
 from structlog.testing import capture_logs
 
-from fakes import BOOT_ID, FakeClock, FakeFiles, FakeNmstate, FakeProfiles
+from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeNmstate, FakeProfiles
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.history.entry import PREFIX, Kind, Result
+from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.node_file.content import parse
@@ -19,6 +20,7 @@ from nodenet.stages.apply.recorder import Recorder, Story
 
 FILE = read("w.yml", b"interfaces:\n- name: eth0\n  type: ethernet\n")
 OTHER = read("w.yml", b"interfaces:\n- name: eth1\n  type: ethernet\n")
+MAC, OTHER_MAC = "52:54:00:00:00:01", "52:54:00:00:00:02"
 PROFILE = Profile("u", "Wired connection 1", "802-3-ethernet", "eth0", on_disk=False, generated=True)
 DONE = Story(Kind.NODE_FILE, "w", "the boot", "eth0's gateway")
 
@@ -33,7 +35,8 @@ class Rig:
         self.profiles.found = Inventory((device,), (PROFILE,))
         keeper = ProfileKeeper(self.profiles, self.files)
         self.history = History(self.files)
-        self.recorder = Recorder(keeper, self.history, FakeClock(), BOOT_ID, "s")
+        self.kernel = FakeKernel(Snapshot(links=(Link(2, "eth0", mac=MAC), Link(3, "eth1", mac=OTHER_MAC))))
+        self.recorder = Recorder(keeper, self.history, FakeClock(), BOOT_ID, "s", self.kernel)
 
     async def committed(self, file: object = FILE, story: Story = DONE) -> None:
         await self.recorder.committed(file, parse(file), story, FakeNmstate())  # type: ignore[arg-type]

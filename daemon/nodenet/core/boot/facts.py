@@ -23,6 +23,8 @@ class Facts:
     """Whether the node file makes br-ex by itself."""
     left_over: tuple[str, ...] = ()
     """What earlier node files have made and the present one does not name, by the entry of the history."""
+    renamed: tuple[tuple[str, str, str], ...] = ()
+    """NICs that have another name than in the node file: that one, the name of now, the permanent MAC."""
     file_failure: str = ""
     """Why the node file failed in this boot, if it did."""
     selection: Selection | None = None

@@ -6,7 +6,7 @@ once; nothing but the bounds removes an entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from pathlib import PurePosixPath
 
@@ -110,6 +110,18 @@ class History:
     def mark_good(self, entry: Entry) -> None:
         """Note that the node worked with *entry*. Raises PublishFailed."""
         self._write(replace(entry, good=True))
+
+    def note(self, entry: Entry, *, good: bool, macs: dict[str, str]) -> None:
+        """Note whether the node worked with *entry*, and which NICs it has now. Raises PublishFailed."""
+        self._write(replace(entry, good=good, macs=macs))
+
+    def macs(self, digest: str, hostname: str | None) -> Mapping[str, str]:
+        """Return name in the node file *digest* → permanent MAC of the NIC, by when that file was in force last.
+
+        Raises PublishFailed.
+        """
+        entry = next((each for each in self.all() if each.digest == digest and each.result is Result.COMMITTED), None)
+        return {} if entry is None or entry.refused_for(hostname) else entry.macs
 
     def _write(self, entry: Entry) -> None:
         self.files.write(path_of(entry.number), entries.render(entry, LONGEST), PRIVATE)
