@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from nodenet.core.kernel.snapshot import Link
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.node_file.links import Links
 
 MOST = 4
@@ -44,6 +45,16 @@ def renamed(macs: Mapping[str, str], present: Iterable[Link]) -> tuple[Renamed, 
     if set(moved.values()) & (macs.keys() - moved.keys()):
         return ()
     return tuple((name, now, macs[name]) for name, now in sorted(moved.items()))
+
+
+def moves(found: Iterable[Renamed], used: Mapping[str, str], present: Iterable[Profile]) -> dict[str, str]:
+    """Return UUID → link of each profile that names another link than its NIC has now.
+
+    *used*: name in the file → UUID of the profile that the NIC had with the file.
+    """
+    links = {each.uuid: each.link for each in present if each.on_disk}
+    due = {used[name]: now for name, now, _ in found if name in used}
+    return {uuid: now for uuid, now in due.items() if links.get(uuid, "") not in ("", now)}
 
 
 def cause(file: str, found: Iterable[Renamed]) -> str:

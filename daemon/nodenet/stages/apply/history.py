@@ -6,7 +6,7 @@ once; nothing but the bounds removes an entry.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import field, replace
 from pathlib import PurePosixPath
 
@@ -115,13 +115,10 @@ class History:
         """Note whether the node worked with *entry*, and which NICs it has now. Raises PublishFailed."""
         self._write(replace(entry, good=good, macs=macs))
 
-    def macs(self, digest: str, hostname: str | None) -> Mapping[str, str]:
-        """Return name in the node file *digest* → permanent MAC of the NIC, by when that file was in force last.
-
-        Raises PublishFailed.
-        """
+    def of_file(self, digest: str, hostname: str | None) -> Entry | None:
+        """Return the newest entry after which the node file *digest* was in force. Raises PublishFailed."""
         entry = next((each for each in self.all() if each.digest == digest and each.result is Result.COMMITTED), None)
-        return {} if entry is None or entry.refused_for(hostname) else entry.macs
+        return None if entry is None or entry.refused_for(hostname) else entry
 
     def _write(self, entry: Entry) -> None:
         self.files.write(path_of(entry.number), entries.render(entry, LONGEST), PRIVATE)

@@ -1,4 +1,4 @@
-"""By which names are the NICs of a node file known in this boot?
+"""By which names are the NICs of a node file known in this boot, and do their profiles follow them?
 
 The history knows their permanent MACs from when the file was in force. A file that an administrator has edited since is
 another file: it means the names of now.
@@ -10,19 +10,24 @@ import asyncio
 from contextlib import suppress
 from dataclasses import replace
 
+import structlog
+
 from nodenet.core.apply.missing_links import WAIT_SECONDS
-from nodenet.core.apply.renamed import Renamed, cause, in_words, remedy, renamed
+from nodenet.core.apply.renamed import Renamed, cause, in_words, moves, remedy, renamed
 from nodenet.core.boot.outcome import Problem, Topic, Waiting
 from nodenet.core.errors import NodeFileInvalid, PublishFailed
+from nodenet.core.history.entry import Entry
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import UNMANAGED
 from nodenet.core.node_file import content
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.other_names import is_so_named, lines_of_entries, with_names
-from nodenet.core.since import NEVER
+from nodenet.core.since import NEVER, Since
 from nodenet.ports import Clock, Files, Kernel, Profiles
 from nodenet.stages.apply.history import History
 from nodenet.stages.nmstate.job import Job
+
+log = structlog.get_logger()
 
 EVENTS = frozenset({Topic.NETWORK_MANAGER, Topic.KERNEL})
 
@@ -38,18 +43,20 @@ class OtherNames:
         self._clock = clock
         self._unknown = NEVER
         """Since when NetworkManager does not have a NIC with a new name."""
+        self._followed = NEVER
+        """When profiles have followed their NICs last."""
         self._read: tuple[str, Desired] | None = None
         """The last text with other names, and what it asks for: a large one takes seconds."""
 
     async def followed(self, job: Job) -> Job | Waiting:
         """Return *job* with the names of now, or the wait for names that udev may still change. Raises Unavailable."""
         with suppress(PublishFailed):
-            macs = self._history.macs(job.file.digest, job.facts.hostname)
-            found = renamed(macs, self._kernel.snapshot().links) if macs else ()
+            then = self._history.of_file(job.file.digest, job.facts.hostname)
+            found = renamed(then.macs, self._kernel.snapshot().links) if then and then.macs else ()
             text = self._text(job, found)
-            if not text:
+            if not (text and then):
                 return job
-            if waiting := await self._until_known(found):
+            if waiting := await self._until_they_follow(found, then):
                 return waiting
             wish = await self._wish(job, text)
             before, after = job.wish.document, wish.document if wish else None
@@ -77,18 +84,41 @@ class OtherNames:
                 self._read = text, await asyncio.to_thread(content.parse, replace(job.file, text=text))
         return self._read[1] if self._read and self._read[0] == text else None
 
-    async def _until_known(self, found: tuple[Renamed, ...]) -> Waiting | None:
-        """Return the wait for NetworkManager to have the NICs by their new names: before that, udev may change them."""
-        states = (await self._profiles.inventory(profiles=False)).states
-        unknown = [now for _, now, _ in found if states.get(now, UNMANAGED).startswith(UNMANAGED)]
-        if not unknown:
-            self._unknown = NEVER
-            return None
+    async def _until_they_follow(self, found: tuple[Renamed, ...], then: Entry) -> Waiting | None:
+        """Let the profiles follow their NICs; return what that waits for.
+
+        Nothing is done before NetworkManager has the NICs by their new names: until then, udev may change these. The
+        profile of a NIC has more than the file asks for, and one with the name that another NIC has now gives that one
+        the wrong network.
+        """
         now = self._clock.boottime()
-        self._unknown = self._unknown.holds(now)
-        left = self._unknown.left(now, WAIT_SECONDS)
-        reason = f"NetworkManager to have {', '.join(unknown)}: {in_words(found)}, unless udev gives another name"
-        return Waiting(reason, EVENTS, left) if left > 0 else None
+        inventory = await self._profiles.inventory()
+        unknown = [link for _, link, _ in found if inventory.states.get(link, UNMANAGED).startswith(UNMANAGED)]
+        self._unknown = self._unknown.holds(now) if unknown else NEVER
+        if unknown and (left := self._unknown.left(now, WAIT_SECONDS)) > 0:
+            reason = f"NetworkManager to have {', '.join(unknown)}: {in_words(found)}, unless udev gives another name"
+            return Waiting(reason, EVENTS, left)
+        if due := moves(found, _used(then), inventory.profiles):
+            self._followed = Since(now)
+            for uuid, link in due.items():
+                await self._profiles.set(uuid, {"connection": {"interface-name": link}})
+            for uuid, link in due.items():
+                await self._profiles.activate(uuid, link)
+            text = f"{in_words(found)}; the profile of each NIC follows it"
+            log.warning(text, message=Message.LINK_RENAMED, stage="nmstate")
+        busy = [link for _, link, _ in found if due or link in inventory.activating]
+        if busy and self._followed.lasted(now) < WAIT_SECONDS and self._followed != NEVER:
+            return Waiting(
+                f"NetworkManager, which activates {', '.join(busy)} with the profile of its NIC", EVENTS, 1.0
+            )
+        return None
+
+
+def _used(then: Entry) -> dict[str, str]:
+    """Return name in the file → UUID of the profile that the NIC had."""
+    active = then.network.active if then.network else {}
+    links = {name: then.names.get(name, name) for name in then.macs}
+    return {name: active[link] for name, link in links.items() if link in active}
 
 
 def _names(found: tuple[Renamed, ...]) -> dict[str, str]:
