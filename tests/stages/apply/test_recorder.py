@@ -102,3 +102,24 @@ async def test_what_fails_here_fails_nothing_and_is_said() -> None:
         "The history has no entry of w.yml: NetworkManager does not answer",
     ]
     assert rig.history.numbers() == []
+
+
+async def test_the_history_knows_the_nics_of_a_file_that_is_in_force() -> None:
+    """A NIC that was replaced is noted; one with another name makes another entry, with the network by that name."""
+    rig = Rig()
+    await rig.committed()
+    first = rig.history.of_file(FILE.digest, "w")
+    assert first is not None
+    assert (first.number, first.macs, first.names) == (1, {"eth0": MAC}, {})
+    rig.kernel.now = Snapshot(links=(Link(2, "eth0", mac=OTHER_MAC),))
+    await rig.committed()
+    rig.kernel.now = Snapshot()
+    await rig.committed()  # a NIC that is gone is not forgotten
+    assert rig.history.of_file(FILE.digest, "w") == replace(first, macs={"eth0": OTHER_MAC})
+    rig.kernel.now = Snapshot(links=(Link(2, "eth1", mac=OTHER_MAC),))
+    renamed = (("eth0", "eth1", OTHER_MAC),)
+    await rig.recorder.committed(FILE, parse(OTHER), replace(DONE, renamed=renamed), FakeNmstate())
+    last = rig.history.of_file(FILE.digest, "w")
+    assert last is not None
+    assert (last.number, last.macs, last.names) == (2, {"eth0": OTHER_MAC}, {"eth0": "eth1"})
+    assert rig.history.of_file(FILE.digest, "another") is None

@@ -47,6 +47,12 @@ def renamed(macs: Mapping[str, str], present: Iterable[Link]) -> tuple[Renamed, 
     return tuple((name, now, macs[name]) for name, now in sorted(moved.items()))
 
 
+def back(names: Iterable[str], macs: Mapping[str, str], present: Iterable[Link]) -> tuple[Renamed, ...]:
+    """Return which NICs of *names*, which had other names, are called as in the file again."""
+    here = {(name, link.hardware_mac) for link in present if link.is_nic for name in (link.name, *link.altnames)}
+    return tuple((name, name, macs[name]) for name in names if (name, macs.get(name)) in here)
+
+
 def moves(found: Iterable[Renamed], used: Mapping[str, str], present: Iterable[Profile]) -> dict[str, str]:
     """Return UUID → link of each profile that names another link than its NIC has now.
 
@@ -81,8 +87,14 @@ def block(found: Iterable[Renamed]) -> str:
 
 def in_words(found: Iterable[Renamed]) -> str:
     """Return which NICs have which names now."""
-    words = [f"{name} is called {now} now (same MAC {mac})" for name, now, mac in found]
+    words = [_in_words(*each) for each in found]
     return ", ".join(words[:MOST]) + f" and {len(words) - MOST} more" * (len(words) > MOST)
+
+
+def _in_words(name: str, now: str, mac: str) -> str:
+    if name == now:
+        return f"{name} has the name of the node file again (same MAC {mac})"
+    return f"{name} is called {now} now (same MAC {mac})"
 
 
 def _edit(name: str, mac: str, line: int | None) -> str:

@@ -51,13 +51,20 @@ def with_names(text: str, document: Block, names: Mapping[str, str]) -> str | No
 def is_so_named(before: Block, after: Block, names: Mapping[str, str]) -> bool:
     """Return whether *after* is *before* with new *names* for its links."""
     one, two = (links_of(item for _, item in interfaces(each)) for each in (before, after))
-    return {names.get(name, name) for name in one.existing} == two.existing
+    return {_new(name, names) for name in one.existing} == two.existing
 
 
 def lines_of_entries(document: Block) -> dict[str, int]:
     """Return name → line of the key `name` of each interface."""
     named = ((item.get("name"), item) for _, item in interfaces(document))
     return {name.text: name.line for name, _ in named if isinstance(name, Scalar)}
+
+
+def _new(name: str, names: Mapping[str, str]) -> str:
+    found = _NAMED.fullmatch(name)
+    if found is None or found["link"] not in names:
+        return name
+    return name[: found.start("link")] + names[found["link"]] + name[found.end("link") :]
 
 
 def _naming(node: Node, key: str = "") -> Iterator[Scalar]:

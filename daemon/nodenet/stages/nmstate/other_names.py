@@ -13,7 +13,7 @@ from dataclasses import replace
 import structlog
 
 from nodenet.core.apply.missing_links import WAIT_SECONDS
-from nodenet.core.apply.renamed import Renamed, cause, in_words, moves, remedy, renamed
+from nodenet.core.apply.renamed import Renamed, back, cause, in_words, moves, remedy, renamed
 from nodenet.core.boot.outcome import Problem, Topic, Waiting
 from nodenet.core.errors import NodeFileInvalid, PublishFailed
 from nodenet.core.history.entry import Entry
@@ -52,12 +52,16 @@ class OtherNames:
         """Return *job* with the names of now, or the wait for names that udev may still change. Raises Unavailable."""
         with suppress(PublishFailed):
             then = self._history.of_file(job.file.digest, job.facts.hostname)
-            found = renamed(then.macs, self._kernel.snapshot().links) if then and then.macs else ()
+            present = self._kernel.snapshot().links if then and then.macs else ()
+            found = renamed(then.macs, present) if then else ()
+            again = back(then.names, then.macs, present) if then else ()
             text = self._text(job, found)
-            if not (text and then):
+            if not then or not (text or again) or (found and not text):
                 return job
-            if waiting := await self._until_they_follow(found, then):
+            if waiting := await self._until_they_follow((*found, *again), then):
                 return waiting
+            if not text:
+                return job
             wish = await self._wish(job, text)
             before, after = job.wish.document, wish.document if wish else None
             if wish and before and after and is_so_named(before, after, _names(found)):
@@ -96,7 +100,7 @@ class OtherNames:
         unknown = [link for _, link, _ in found if inventory.states.get(link, UNMANAGED).startswith(UNMANAGED)]
         self._unknown = self._unknown.holds(now) if unknown else NEVER
         if unknown and (left := self._unknown.left(now, WAIT_SECONDS)) > 0:
-            reason = f"NetworkManager to have {', '.join(unknown)}: {in_words(found)}, unless udev gives another name"
+            reason = f"NetworkManager to have {', '.join(unknown)}, unless udev gives another name"
             return Waiting(reason, EVENTS, left)
         if due := moves(found, _used(then), inventory.profiles):
             self._followed = Since(now)
@@ -104,7 +108,7 @@ class OtherNames:
                 await self._profiles.set(uuid, {"connection": {"interface-name": link}})
             for uuid, link in due.items():
                 await self._profiles.activate(uuid, link)
-            text = f"{in_words(found)}; the profile of each NIC follows it"
+            text = f"{in_words(found)}; the profile of each NIC follows its MAC"
             log.warning(text, message=Message.LINK_RENAMED, stage="nmstate")
         busy = [link for _, link, _ in found if due or link in inventory.activating]
         if busy and self._followed.lasted(now) < WAIT_SECONDS and self._followed != NEVER:
