@@ -14,7 +14,7 @@ import structlog
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.history.shown import listed as history_list
-from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
+from nodenet.core.hosted_services.dns import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program
 from nodenet.core.network_manager.profiles import KEYFILES

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 from hosted.rig import state
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Service
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.hosted.drain import Drain
 from nodenet.hosted.state import State
 

@@ -21,11 +21,10 @@ from edge.namespace import Namespace
 from hosted.rig import FakeAddresses, FakeWeights, FakeWire, inputs, state
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
-from nodenet.core.hosted_services.exchange import PATIENCE_INTERVALS, PATIENCE_SECONDS
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES
 from nodenet.core.hosted_services.model import Here, Place, Purpose
 from nodenet.core.hosted_services.report import WITHOUT_SOURCE, document
-from nodenet.core.hosted_services.stance import OUT
+from nodenet.core.hosted_services.vips import OUT, PATIENCE_INTERVALS, PATIENCE_SECONDS
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.edge.hosted_services.address_events import AddressEvents
 from nodenet.edge.hosted_services.vip_addresses import VipAddresses

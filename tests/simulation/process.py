@@ -12,8 +12,7 @@ import structlog
 
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError
-from nodenet.core.hosted_services.model import Here, Inputs
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Here, Inputs, options_of
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings

@@ -31,7 +31,7 @@ from bench.hosted_change import change_of_a_node  # noqa: E402
 from bench.hosted_old import OldRig  # noqa: E402
 from harness import Lab, LabError, eventually, install_product, progress  # noqa: E402
 from harness.lan import Dhcp, Ipv6  # noqa: E402
-from nodenet.core.settings.hosted import HostedSettings  # noqa: E402
+from nodenet.core.settings.model import HostedSettings  # noqa: E402
 from vip_rig import API, Options, Rig, has  # noqa: E402
 
 T = TypeVar("T")

@@ -19,7 +19,7 @@ from nodenet.cluster_operator.election import Election
 from nodenet.cluster_operator.steward import Steward
 from nodenet.core.errors import NodenetError
 from nodenet.core.hosted_cluster import metrics
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import options_of
 from nodenet.core.messages import Message
 from nodenet.core.settings.parse import parse
 from nodenet.edge.files import settings as settings_files

@@ -24,9 +24,9 @@ from nodenet.core.hosted_cluster.members import members, slim_reporting_node
 from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_cluster.migration_steps import View
 from nodenet.core.hosted_services import resource
-from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Options, Spec
+from nodenet.core.hosted_services.units import Budget
 from nodenet.core.hosted_services.watching import Known
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -43,6 +43,8 @@ SETTLE_SECONDS = 0.5
 """Reports that come together are one status."""
 BURST, PAUSE_SECONDS = 5, 20.0
 """So many statuses at once, and one more after each pause: every node of the cluster gets each of them."""
+NODE_SECONDS = 0.1
+"""The pause for each node, where that is longer: twice the nodes are twice the readers of a status twice as long."""
 REFUSED_SECONDS = 30.0
 SIGHT = frozenset({"nodes", "leases"})
 """What must be heard to know what the nodes do now."""
@@ -90,6 +92,8 @@ class Steward:
         self._migrator = Migrator(options, clock)
         self._spec: Spec | None = None
         """The last good one."""
+        self._heard: Mapping[str, Any] = {}
+        """The spec of the object, as the API had it last: one that was deleted is made again."""
         self._lonely: Mapping[IPAddress, float] | None = None
         self._claims: Claims = {}
         self._problems: dict[str, str] = {}
@@ -128,6 +132,8 @@ class Steward:
             await asyncio.sleep(SETTLE_SECONDS)
             self._wake.clear()
             since, self._since = self._since, None
+            nodes = len(self._nodes.objects) if self._nodes else 0
+            budget = replace(budget, seconds=max(PAUSE_SECONDS, NODE_SECONDS * nodes))
             try:
                 if await self._bring(held=budget.wait(_now()) > 0):
                     budget = budget if self._moved else budget.used(_now())
@@ -158,8 +164,9 @@ class Steward:
         if found is None and self._nodes is None:
             return False
         if found is None:
-            await self._api.create(RESOURCES, NEW)
-            log.info("The object HostedNetServices was made, with every service on", message=Message.OPERATOR_WROTE)
+            await self._api.create(RESOURCES, {**NEW, "spec": self._heard})
+            how = "with the spec of the deleted one" if self._heard else "with every service on"
+            log.info(f"The object HostedNetServices was made, {how}", message=Message.OPERATOR_WROTE)
             return True
         before, wanted = self.status, self._wanted(found)
         if wanted is None:
@@ -240,8 +247,9 @@ class Steward:
 
     def _hear_objects(self, known: Known) -> None:
         self._objects = known
-        if resource.NAME not in known.objects:  # also where it is made again before the next status
-            self._migrator.removed()
+        if found := known.objects.get(resource.NAME):
+            self._heard = found.get("spec") or {}
+            self._migrator.heard(found)
         self._changed()
 
     def _changed(self) -> None:

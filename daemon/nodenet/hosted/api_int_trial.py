@@ -8,15 +8,16 @@ from collections.abc import Sequence
 import structlog
 
 from nodenet.core.errors import PublishFailed
-from nodenet.core.hosted_services import fallback
-from nodenet.core.hosted_services.api_int import Addresses, ways
-from nodenet.core.hosted_services.fallback import (
+from nodenet.core.hosted_services import api_int
+from nodenet.core.hosted_services.api_int import (
     PATIENCE_SECONDS,
     TRIAL_SECONDS,
     VIP_TRIAL_SECONDS,
+    Addresses,
     Look,
     Trial,
     Way,
+    ways,
 )
 from nodenet.core.hosted_services.health import Answer, readyz
 from nodenet.core.ip import IPAddress
@@ -44,7 +45,7 @@ class ApiIntTrial:
 
     def prepare(self) -> None:
         """Take up what an earlier companion of this boot found."""
-        self._state.dead = fallback.dead(self._file.read())
+        self._state.dead = api_int.dead(self._file.read())
 
     async def run(self) -> None:
         """Look until cancelled."""
@@ -68,10 +69,10 @@ class ApiIntTrial:
             self._trial = Trial()
             self._write()
         elif others and self._trial.addresses != frozenset(named):
-            self._trial = fallback.parse(self._file.read(), named)
+            self._trial = api_int.parse_trial(self._file.read(), named)
         if others and (self._migrates() or self._trial.way is not Way.EXTERNAL):
             before, look = self._trial, await self._found(named, others)
-            self._trial = fallback.after(before, asyncio.get_running_loop().time(), look)
+            self._trial = api_int.after_trial(before, asyncio.get_running_loop().time(), look)
             if (self._trial.way, self._trial.dead) != (before.way, before.dead):
                 self._keep(before.way)
         self._take(self._trial.dead)
@@ -110,7 +111,7 @@ class ApiIntTrial:
 
     def _write(self) -> None:
         try:
-            self._file.write(fallback.render(self._trial))
+            self._file.write(api_int.render_trial(self._trial))
             self._state.report_failure("api-int", None)
         except PublishFailed as error:
             self._state.report_failure("api-int", str(error))

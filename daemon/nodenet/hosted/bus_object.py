@@ -7,8 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from nodenet.core.hosted_services import bus
-from nodenet.core.hosted_services.explain import explain
 from nodenet.core.hosted_services.paths import COMPANION_NAME
+from nodenet.core.hosted_services.report import explain
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.bus.objects import BusObjects
 

@@ -14,16 +14,14 @@ import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_cluster import node_report
-from nodenet.core.hosted_services import vrrp_guard
+from nodenet.core.hosted_services import keepalived
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.kubeconfig import by_vips
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Service, options_of
 from nodenet.core.hosted_services.paths import RUN, UNITS
 from nodenet.core.hosted_services.report import document
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import HostedMode, Settings
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed
 from nodenet.edge.files import disk
@@ -100,7 +98,7 @@ class Companion:
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())
         self._stacks = OtherStacks()
-        tables = RedirectTable(), RedirectTable(table=vrrp_guard.TABLE)
+        tables = RedirectTable(), RedirectTable(table=keepalived.GUARD_TABLE)
         self._edges = Edges(ConfigurationFiles(), units, *tables, dnsmasq, self._stacks, Balancer())
         read = Authority(settings.hosted.ca_file, settings.kubernetes.kubeconfig).read
         sources = Sources(_status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists, read)

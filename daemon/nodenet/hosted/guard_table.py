@@ -1,4 +1,4 @@
-"""Is keepalived guarded against VRRP of strangers while it is wanted? (``core.hosted_services.vrrp_guard``)"""
+"""Is keepalived guarded against VRRP of strangers while it is wanted? (``core.hosted_services.keepalived``)"""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 import structlog
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services import vrrp_guard
+from nodenet.core.hosted_services import keepalived
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import Plan
 from nodenet.core.messages import Message
@@ -36,7 +36,7 @@ class GuardTable:
         """Return the rules of the present plan, None where this node holds no VIP."""
         state = self._state
         if self._plan is not state.plan:
-            self._plan, self._rules = state.plan, vrrp_guard.rules(state.known.inputs, state.plan.vips)
+            self._plan, self._rules = state.plan, keepalived.guard_rules(state.known.inputs, state.plan.vips)
         return self._rules
 
     async def look(self) -> None:

@@ -12,11 +12,11 @@ from collections.abc import Callable
 import structlog
 
 from nodenet.core.hosted_services import migration_progress
+from nodenet.core.hosted_services.haproxy import BY_WIRE
 from nodenet.core.hosted_services.health import readyz
 from nodenet.core.hosted_services.migration import Migration, Phase, is_own
 from nodenet.core.hosted_services.migration_progress import Facts, Tries
 from nodenet.core.hosted_services.model import Role, Service
-from nodenet.core.hosted_services.redirect import BY_WIRE
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State

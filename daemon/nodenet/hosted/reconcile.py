@@ -10,16 +10,22 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services.budget import Budget
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.orders import Now, Order, order
+from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
-from nodenet.core.hosted_services.release import batch
-from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
-from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
+from nodenet.core.hosted_services.plan import release_batch
+from nodenet.core.hosted_services.units import (
+    LONGEST_SECONDS,
+    Budget,
+    Listener,
+    Now,
+    Order,
+    Restarts,
+    order,
+    why_waiting,
+)
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.core.value import frozen
 from nodenet.hosted.guard_table import GuardTable
 from nodenet.hosted.redirect import Redirect
@@ -160,14 +166,15 @@ class Reconciler:
 
     def _write(self) -> frozenset[PurePath]:
         """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""
-        texts: dict[PurePath, str] = {AUTHORITY: self._state.authority} if self._state.authority else {}
+        serves = self._state.authority and self._state.plan.mode is not Mode.DISABLED
+        texts: dict[PurePath, str] = {AUTHORITY: self._state.authority} if serves else {}
         texts |= {
             TEXTS[service]: self._state.plan.texts[service]
             for service in (*UNIT_SERVICES, Service.REDIRECT)
             if service in self._state.plan.texts
         }
         if Service.KEEPALIVED in self._state.plan.texts:
-            texts[RELEASE] = batch(self._state.plan)
+            texts[RELEASE] = release_batch(self._state.plan)
             texts[GUARD] = self._guard.rules() or ""
         if self._state.plan.hosts:
             texts[HOSTS] = self._state.plan.hosts
@@ -251,7 +258,7 @@ class Reconciler:
         now = asyncio.get_running_loop().time()
         starts, reloads = self._starts.get(service, Restarts()), self._reloads[service]
         if what in (Order.START, Order.RESTART):
-            if self._state.missing.get(service) or starts.left(now) > 0:
+            if self._state.missing.get(service) or self._state.lacks_authority(service) or starts.left(now) > 0:
                 return False
             self._starts[service] = starts.after_start(now)
         elif what is Order.STOP or (self._state.running[service] and starts.left(now) < -LONGEST_SECONDS):

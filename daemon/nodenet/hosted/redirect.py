@@ -11,8 +11,8 @@ import asyncio
 import structlog
 
 from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services.haproxy import ports
 from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.redirect import ports
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.ports.hosted_services import RedirectTable

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.hosted_services.haproxy import backends
+from nodenet.core.hosted_services.haproxy import Server, alive, backends, render_states
 from nodenet.core.hosted_services.paths import SERVER_STATES
-from nodenet.core.hosted_services.server_states import Server, alive, render
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.ports.hosted_services import Balancer, ConfigurationFiles
@@ -34,11 +33,11 @@ class ServerStates:
         except Unavailable as error:
             log.warning(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause)
         inputs = self._state.known.inputs
-        self._write(render(backends(inputs), before, inputs.options.api_port))
+        self._write(render_states(backends(inputs), before, inputs.options.api_port))
 
     def forget(self) -> None:
         """Let a haproxy that starts begin with every server as alive."""
-        self._write(render((), {}, 0))
+        self._write(render_states((), {}, 0))
 
     def _write(self, text: str) -> None:
         try:

@@ -1,6 +1,6 @@
 """Does VRRP of this node exchange advertisements with its peers? A VIP without that is not advertised from here.
 
-The rule is ``core.hosted_services.exchange``. Each change of an address is looked at, at once.
+The rule is ``core.hosted_services.vips``. Each change of an address is looked at, at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection
 import structlog
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.exchange import patience, silent
+from nodenet.core.hosted_services.vips import patience, silent
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State

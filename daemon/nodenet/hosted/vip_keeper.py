@@ -2,7 +2,7 @@
 
 The wire is asked before VRRP starts and from then on, for the VIPs alone: the kernel knows by itself which neighbour
 has which MAC, since the holder of a VIP sends its advertisements to each peer. What is seen is reported; only a node
-that has not taken part yet waits for another holder (``core.hosted_services.stance``). The stance is a number in a file
+that has not taken part yet waits for another holder (``core.hosted_services.vips``). The stance is a number in a file
 that keepalived watches.
 """
 
@@ -14,13 +14,12 @@ from collections.abc import Callable, Collection, Mapping
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.hosted_services import stance
-from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.hosted_services import vips
 from nodenet.core.hosted_services.duties import VipDuty
-from nodenet.core.hosted_services.holders import REMEDY, Sighting, probe_seconds, strangers, with_macs
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES
 from nodenet.core.hosted_services.model import Purpose, Service
-from nodenet.core.hosted_services.stance import Stance
+from nodenet.core.hosted_services.units import Budget
+from nodenet.core.hosted_services.vips import REMEDY, Sighting, Stance, probe_seconds, strangers, with_macs
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
@@ -61,8 +60,8 @@ class VipKeeper:
         for purpose in Purpose:
             weight = self._weights.read(WEIGHT_FILES[purpose])
             for vip in self._state.options.vips(purpose):
-                muted = self._weights.read(MUTE_FILES[purpose, family_of(vip)]) == stance.OUT
-                found = stance.at_start(stance.OUT if muted else weight, speaking=speaking)
+                muted = self._weights.read(MUTE_FILES[purpose, family_of(vip)]) == vips.OUT
+                found = vips.at_start(vips.OUT if muted else weight, speaking=speaking)
                 self._state.stances[vip] = found
 
     async def run(self) -> None:
@@ -106,7 +105,7 @@ class VipKeeper:
         foreign = bool(strangers(seen, state.peers))
         waited = now - self._outside.get(vip, now)
         state.sightings[vip] = seen
-        state.stances[vip] = after = stance.after(before, strangers=foreign, waited=waited, leaves=state.drained)
+        state.stances[vip] = after = vips.next_stance(before, strangers=foreign, waited=waited, leaves=state.drained)
         if after is Stance.STAYING_OUT:
             self._outside.setdefault(vip, now)
         else:
@@ -151,13 +150,13 @@ class VipKeeper:
             duties = [duty for duty in self._state.plan.vips if duty.wanted and duty.purpose is purpose]
             stances = {duty.address: self._stance(duty.address) for duty in duties}
             healthy = self._healthy(purpose)
-            numbers = {vip: stance.weight(one, purpose, healthy) for vip, one in stances.items()}
+            numbers = {vip: vips.weight_of(one, purpose, healthy) for vip, one in stances.items()}
             if numbers and self._write(WEIGHT_FILES[purpose], max(numbers.values()), f"weight {purpose}"):
                 shown = f"{max(numbers.values())} ({' and '.join(sorted(set(stances.values())))})"
                 text = f"The weight of this node for the {purpose} VIPs is {shown}"
                 log.info(text, message=Message.HOSTED_CHANGED)
             for vip, weight in numbers.items():
-                number = stance.OUT if weight == stance.OUT or vip in self._state.muted else 0
+                number = vips.OUT if weight == vips.OUT or vip in self._state.muted else 0
                 self._write(MUTE_FILES[purpose, family_of(vip)], number, f"mute {vip}")
 
     def _stance(self, vip: IPAddress) -> Stance:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.day_one.found import Found
 from nodenet.core.day_one.report import document, quotable, sarif, summary, text
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule
 
 FOUND = Found(Rule.ADDRESS_TWICE, "nodes/b.yml", "a.yml has it, too", "Give each its own", 8, 11, "a.ip", "192.0.2.5")
 

@@ -10,7 +10,7 @@ from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Selection, select
 from nodenet.core.status.document import BootStatus, document
-from nodenet.core.status.places import places
+from nodenet.core.status.events import places
 
 
 def shown(selection: Selection) -> str:

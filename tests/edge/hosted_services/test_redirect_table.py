@@ -13,7 +13,7 @@ import pytest
 
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.redirect import TABLE, ports
+from nodenet.core.hosted_services.haproxy import TABLE, ports
 from nodenet.edge.hosted_services.redirect_table import RedirectTable
 
 RULES = Path(__file__).parents[3] / "fixtures/hosted_services/control-plane/redirect.nft"

@@ -12,7 +12,7 @@ from fakes import BOOT_ID, FakeSysctls
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.forwarding import forwarding_link
+from nodenet.core.hosted_services.dns import forwarding_link
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings

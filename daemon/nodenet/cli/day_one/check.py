@@ -15,7 +15,7 @@ from nodenet.core.errors import UsageInvalid
 STEPS = ("first", "second", "both")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_check(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.description = (
         "Check a folder of node files, and what install-config, BareMetalHosts and MachineConfigs say of the same "
@@ -48,10 +48,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     form.add_argument("--sarif", action="store_true", help="print a SARIF 2.1.0 log, for a code review")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_check(arguments: argparse.Namespace) -> int:
     """Print the findings; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
-    from nodenet.cli.day_one.gathered import gathered  # noqa: PLC0415
+    from nodenet.cli.day_one.findings import gathered  # noqa: PLC0415
     from nodenet.core.day_one import report  # noqa: PLC0415
     from nodenet.core.node_file.finding import Severity  # noqa: PLC0415
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nodenet.core.day_one.found import Found
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule
 from nodenet.core.node_file.secret import is_secret
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 from urllib.parse import quote
 
-from nodenet.core.day_one.found import Found
 from nodenet.core.day_one.rule_texts import WHY
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule
 from nodenet.core.node_file.finding import Severity, printable
 from nodenet.core.node_file.secret import is_secret
 

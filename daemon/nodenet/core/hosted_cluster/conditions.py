@@ -11,10 +11,10 @@ from dataclasses import field
 
 from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.holders import REMEDY
 from nodenet.core.hosted_services.migration import Migration, Outcome, is_own
 from nodenet.core.hosted_services.model import Options, Purpose, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
+from nodenet.core.hosted_services.vips import REMEDY
 from nodenet.core.ip import IPAddress
 from nodenet.core.value import frozen
 

@@ -31,11 +31,6 @@ def first_record(view: View) -> Migration | None:
     return rest_at(view, max(others, key=lambda place: (others.count(place), str(place))))
 
 
-def after_removal(view: View) -> Migration:
-    """Return the record of a cluster whose object was deleted: nodes go to the VIPs, whatever they have reported."""
-    return rest_at(view, view.options.api_vips)
-
-
 def _place(member: Member, view: View) -> Addresses | None:
     """Return the addresses that ``api-int`` has on a node, None where they are not known.
 

@@ -6,8 +6,7 @@ import asyncio
 import contextlib
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.haproxy import STATE_SOCKET
-from nodenet.core.hosted_services.server_states import QUESTION
+from nodenet.core.hosted_services.haproxy import QUESTION, STATE_SOCKET
 
 SECONDS = 1.0
 MOST_BYTES = 1 << 20

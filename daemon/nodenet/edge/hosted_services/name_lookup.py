@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import secrets
 
-from nodenet.core.hosted_services.dns_answer import addresses_of, question
+from nodenet.core.hosted_services.dns import addresses_of, question
 from nodenet.core.ip import Family, IPAddress
 
 PORT = 53

@@ -11,7 +11,7 @@ from pathlib import Path, PurePath
 
 from nodenet.core.hosted_services.packets import VRRP_PROTOCOL
 from nodenet.core.hosted_services.paths import KEEPALIVED_USER
-from nodenet.core.hosted_services.two_stacks import MANIFESTS, Listener, Others
+from nodenet.core.hosted_services.units import MANIFESTS, Listener, Others
 from nodenet.core.kernel import sock_diag
 from nodenet.core.kernel.sock_diag import TCP, UDP
 from nodenet.edge.hosted_services.sockets import waiting

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.redirect import TABLE
+from nodenet.core.hosted_services.haproxy import TABLE
 
 NFT = "/usr/sbin/nft"
 SECONDS = 10.0
@@ -16,7 +16,7 @@ REMEDY = "Run `nft list tables`; install nftables where there is no nft"
 
 
 class RedirectTable:
-    """A table of nodenet's own: that of ``core.hosted_services.redirect``, or another one."""
+    """A table of nodenet's own: that of ``core.hosted_services.haproxy``, or another one."""
 
     def __init__(self, nft: str = NFT, table: str = TABLE) -> None:
         """*nft* is the program, *table* the table's family and name."""

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from nodenet.core.errors import Unavailable, UnitFailed
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused
 from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH, job_removed, subscribe
 

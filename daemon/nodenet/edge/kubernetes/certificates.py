@@ -8,7 +8,7 @@ import ssl
 from datetime import UTC, datetime
 from typing import Any
 
-from nodenet.core.hosted_services.certificates import valid_until
+from nodenet.core.hosted_services.health import valid_until
 
 _HAS_EXPIRED = 10
 """X509_V_ERR_CERT_HAS_EXPIRED (openssl/x509_vfy.h)."""

@@ -8,11 +8,11 @@ from ipaddress import ip_address
 import structlog
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services import upstreams
-from nodenet.core.hosted_services.upstreams import Place
+from nodenet.core.hosted_services import dnsmasq
+from nodenet.core.hosted_services.dnsmasq import Place
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import ClusterDnsTrust
+from nodenet.core.settings.model import ClusterDnsTrust
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
 from nodenet.ports import ResolverProbe
@@ -61,7 +61,7 @@ class ClusterDns:
         return True
 
     async def _found(self, addresses: tuple[IPAddress, ...]) -> Place | None:
-        places = self._believed([(address, port) for port in upstreams.CLUSTER_PORTS for address in addresses])
+        places = self._believed([(address, port) for port in dnsmasq.CLUSTER_PORTS for address in addresses])
         if self.place in places and await self._answers(self.place):
             return self.place
         others = [place for place in places if place != self.place]
@@ -72,7 +72,7 @@ class ClusterDns:
         address, port = place
         if not await self._asks.probe.answers(address, f"api-int.{self._domain}", port):
             return False
-        known = await self._asks.names.addresses(address, f"{upstreams.LOOP}.{self._domain}", Family.IPV4, port)
+        known = await self._asks.names.addresses(address, f"{dnsmasq.LOOP}.{self._domain}", Family.IPV4, port)
         if LOCALHOST in known:
             self._refuse(port, f"{self._not_asked(port)}: it asks this node's DNS, which would ask it", LOOP_REMEDY)
         return LOCALHOST not in known
@@ -80,14 +80,14 @@ class ClusterDns:
     def _believed(self, places: list[Place]) -> list[Place]:
         """Return the places where all servers are believed; none where the kernel does not say who listens."""
         try:
-            sockets, services = self._asks.sockets.udp(upstreams.CLUSTER_PORTS), self._asks.sockets.services()
+            sockets, services = self._asks.sockets.udp(dnsmasq.CLUSTER_PORTS), self._asks.sockets.services()
         except Unavailable as error:
             self._refuse(0, f"No server of this node is asked for names of {self._domain}: {error.cause}", TRUST_REMEDY)
             return []
         found = []
         for place in places:
-            here = upstreams.receivers(place, sockets)
-            doubtful = [one for one in here if not upstreams.is_believed(one, services, self._trust)]
+            here = dnsmasq.receivers(place, sockets)
+            doubtful = [one for one in here if not dnsmasq.is_believed(one, services, self._trust)]
             if doubtful:
                 whose = f"a socket on {place[0]}, of user {doubtful[0].uid}, is of no service of systemd"
                 self._refuse(place[1], f"{self._not_asked(place[1])}: {whose}", TRUST_REMEDY)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import structlog
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.forwarding import SYSCTLS, forwarding_link, to_set
+from nodenet.core.hosted_services.dns import SYSCTLS, forwarding_link, to_set
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus

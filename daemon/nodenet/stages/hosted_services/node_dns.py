@@ -17,22 +17,17 @@ from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services import dns_guard, dns_problems, paths, upstreams
+from nodenet.core.hosted_services import dns, dnsmasq, paths
 from nodenet.core.hosted_services.dnsmasq import local_names
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.here import expected, likely
-from nodenet.core.hosted_services.model import Inputs, Service
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Inputs, Service, expected, likely, options_of
 from nodenet.core.hosted_services.plan import NodePlan
-from nodenet.core.hosted_services.restarts import Restarts
-from nodenet.core.hosted_services.running import DnsLook, Running
-from nodenet.core.hosted_services.two_stacks import Others, why_waiting
+from nodenet.core.hosted_services.units import DnsLook, Others, Restarts, Running, why_waiting
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import HostedMode, Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
@@ -84,7 +79,7 @@ class NodeDns:
         self._edges = edges
         self._settings = settings
         self._options = options_of(settings)
-        self._given: tuple[str | None, upstreams.Servers] = (None, ())
+        self._given: tuple[str | None, dnsmasq.Servers] = (None, ())
         """The process that was given servers last, and these."""
         asks = Asks(edges.probe, edges.names, edges.sockets)
         self._cluster = ClusterDns(asks, self._options.cluster_domain, settings.hosted.cluster_dns)
@@ -127,9 +122,9 @@ class NodeDns:
                 return DnsLook(seconds=LOOK_SECONDS)
             return await self._serve(given, known, await self._links.look(given.inputs.here, snapshot))
         except (PublishFailed, Unavailable, UnitFailed) as error:
-            return DnsLook(problem=dns_problems.of(error.cause, error.remedy), seconds=LOOK_SECONDS)
+            return DnsLook(problem=dns.of(error.cause, error.remedy), seconds=LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001  (resolv.conf is kept true whatever is wrong with dnsmasq)
-            return DnsLook(problem=self._unforeseen(error), seconds=upstreams.ALIVE_SECONDS)
+            return DnsLook(problem=self._unforeseen(error), seconds=dnsmasq.ALIVE_SECONDS)
 
     def _unforeseen(self, error: Exception) -> Problem:
         """Return *error*, which nothing here has caught, as a problem; its traceback is logged once."""
@@ -137,7 +132,7 @@ class NodeDns:
         if self._logged != known.cause:
             self._logged = known.cause
             log.error(known.cause, message=known.message, stage=StageName.RESOLV_PREPENDER.value, exc_info=error)
-        return dns_problems.of(known.cause, known.remedy)
+        return dns.of(known.cause, known.remedy)
 
     async def judged(self, facts: Facts) -> NodePlan:
         """Return this node's plan as its disk gives it. Raises NodenetError."""
@@ -191,7 +186,7 @@ class NodeDns:
         if hosts_differ:
             await edges.dnsmasq.read_hosts()
         await self._give_servers(owner, known, inputs)
-        again = upstreams.ALIVE_SECONDS if self._cluster.place else upstreams.SEARCH_SECONDS
+        again = dnsmasq.ALIVE_SECONDS if self._cluster.place else dnsmasq.SEARCH_SECONDS
         return DnsLook(problem=unguarded, seconds=again)
 
     async def _prepare(self, facts: Facts) -> DnsLook:
@@ -220,21 +215,21 @@ class NodeDns:
         now = self._edges.clock.boottime()
         self._nameless = self._nameless.holds(now)
         if self._nameless.left(now, NAMELESS_SECONDS) > 0 or self._renewals.left(now) > 0:
-            return dns_problems.nameless() if self._renewals.failures else None
+            return dns.nameless() if self._renewals.failures else None
         self._renewals = self._renewals.after_start(now)
         await self._edges.units.restart(UNIT)
-        return dns_problems.nameless() if self._renewals.failures > 1 else None
+        return dns.nameless() if self._renewals.failures > 1 else None
 
     async def _blocked(self, inputs: Inputs, running: Running) -> DnsLook | None:
         """Return what keeps dnsmasq from running: another stack, which goes first, or another program on its port."""
         others = self._others(inputs)
         if waits := why_waiting(Service.DNSMASQ, others, ()):
             await self._stop(running)
-            return DnsLook(note=f"dnsmasq waits: {waits}", seconds=upstreams.SEARCH_SECONDS, waits=True)
+            return DnsLook(note=f"dnsmasq waits: {waits}", seconds=dnsmasq.SEARCH_SECONDS, waits=True)
         if not running.is_up and (taken := why_waiting(Service.DNSMASQ, others, (PORT,))):
-            return DnsLook(problem=dns_problems.taken(taken), seconds=upstreams.SEARCH_SECONDS, lasts=True)
+            return DnsLook(problem=dns.taken(taken), seconds=dnsmasq.SEARCH_SECONDS, lasts=True)
         if running.missing and not running.is_up:
-            return DnsLook(problem=dns_problems.missing(running.missing), seconds=upstreams.SEARCH_SECONDS, lasts=True)
+            return DnsLook(problem=dns.missing(running.missing), seconds=dnsmasq.SEARCH_SECONDS, lasts=True)
         return None
 
     def _others(self, inputs: Inputs) -> Others:
@@ -251,22 +246,22 @@ class NodeDns:
         # Also one that is inactive: the end of its start job wakes this look, and a condition of the unit may not hold.
         failed = running.active == "failed" or not running.is_loaded or self._restarts.failures > 0
         if (left := self._restarts.left(now)) > 0:
-            return DnsLook(problem=dns_problems.down(running), seconds=left)
+            return DnsLook(problem=dns.down(running), seconds=left)
         self._restarts = self._restarts.after_start(now)
         await self._edges.units.start(UNIT)
         self._owed.done()
-        return DnsLook(problem=dns_problems.down(running) if failed else None, seconds=LOOK_SECONDS)
+        return DnsLook(problem=dns.down(running) if failed else None, seconds=LOOK_SECONDS)
 
     async def _guard_port(self, inputs: Inputs, outside: tuple[str, ...]) -> Problem | None:
         """Refuse queries from outside; return why that failed, if it did: DNS of the node works in any case."""
-        wanted = dns_guard.rules(inputs.here, outside)
+        wanted = dns.rules(inputs.here, outside)
         try:
             if wanted != self._rules or not await self._edges.guard.is_there():
                 await self._edges.guard.put(wanted)
                 self._rules = wanted
         except Unavailable as error:
             self._rules = ""
-            return dns_problems.of(f"Hosts outside can use this node's DNS: {error.cause}", error.remedy)
+            return dns.of(f"Hosts outside can use this node's DNS: {error.cause}", error.remedy)
         return None
 
     async def _give_servers(self, owner: str | None, known: tuple[IPAddress, ...], inputs: Inputs) -> None:
@@ -277,14 +272,14 @@ class NodeDns:
         if self._given[0] == owner:  # not before its first servers: that would delay them
             another = await self._cluster.look((LOCALHOST, *inputs.here.addresses))
         names = local_names(inputs)
-        wanted = upstreams.servers(known, self._cluster.place, self._options.cluster_domain, names)
+        wanted = dnsmasq.servers(known, self._cluster.place, self._options.cluster_domain, names)
         if self._given != (owner, wanted):
             await self._edges.dnsmasq.set_servers(wanted)
             if another:  # what the one before has said is forgotten: it may have been another program's word
                 await self._edges.dnsmasq.read_hosts()
             if self._given[0] != owner:
                 where = " and ".join(map(str, inputs.here.addresses))
-                asked = ", ".join(one[0] for one in wanted if one[0] != upstreams.NO_SERVER)
+                asked = ", ".join(one[0] for one in wanted if one[0] != dnsmasq.NO_SERVER)
                 text = f"dnsmasq answers on {where}; it asks {asked or 'no other server'}"
                 log.info(text, message=Message.NODE_DNS_STARTED, stage=StageName.RESOLV_PREPENDER.value)
             self._given = (owner, wanted)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services import dns_guard
+from nodenet.core.hosted_services import dns
 from nodenet.core.hosted_services.model import Here
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.open_vswitch.bridges import OvsBridge
@@ -28,7 +28,7 @@ class OutsideLinks:
 
     async def look(self, here: Here, snapshot: Snapshot) -> tuple[str, ...]:
         """Return them by name. While the database does not answer, its last answer counts."""
-        wanted, now = dns_guard.open_questions(here, snapshot), self._clock.boottime()
+        wanted, now = dns.open_questions(here, snapshot), self._clock.boottime()
         if wanted != self._asked and now >= self._due:
             try:
                 async with asyncio.timeout(ANSWER_SECONDS):
@@ -36,4 +36,4 @@ class OutsideLinks:
                 self._asked = wanted
             except (TimeoutError, Unavailable):
                 self._due = now + RETRY_SECONDS
-        return dns_guard.outside(here, snapshot, self._bridges)
+        return dns.outside(here, snapshot, self._bridges)

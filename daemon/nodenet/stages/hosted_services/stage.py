@@ -17,15 +17,12 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import paths
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.options import options_of
-from nodenet.core.hosted_services.restarts import Restarts
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.model import Service, options_of
+from nodenet.core.hosted_services.units import Restarts, Running
 from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import HostedMode, Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
