@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from nodenet.cli.outputs import note, printable
-from nodenet.core.hosted_services.explain import explain
+from nodenet.core.hosted_services.report import explain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

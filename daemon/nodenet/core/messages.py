@@ -45,6 +45,8 @@ class Message(Enum):
     """The node file was applied, verified and committed."""
     NETWORK_CHANGED = "75b9deacc4d448e19239ed7089da4088"
     """The network was not as nodenet had made it in an earlier boot, and was made so again."""
+    LINK_RENAMED = "1aa4fa3990814d9aaafb907fc05f7303"
+    """A NIC has another name than in the node file, which is used with the new one."""
     APPLY_RETRY = "1d9076adfa794450965c0683b571c0bf"
     """An apply failed for a reason that may pass; it is tried again."""
     APPLY_FAILED = "71fa846fdd01474ea66403683a77f6aa"

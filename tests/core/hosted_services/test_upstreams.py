@@ -3,7 +3,7 @@
 from dataclasses import replace
 from ipaddress import ip_address
 
-from nodenet.core.hosted_services.upstreams import MOST, NO_SERVER, is_believed, receivers, servers
+from nodenet.core.hosted_services.dnsmasq import MOST, NO_SERVER, is_believed, receivers, servers
 from nodenet.core.kernel.sock_diag import Listening
 from nodenet.core.settings.model import ClusterDnsTrust
 

@@ -15,8 +15,7 @@ from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeOvsdb, FakePro
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.running import DnsLook, Running
-from nodenet.core.hosted_services.two_stacks import Listener, Others
+from nodenet.core.hosted_services.units import DnsLook, Listener, Others, Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message

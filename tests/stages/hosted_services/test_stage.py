@@ -12,10 +12,9 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.model import Here, Inputs
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Here, Inputs, options_of
 from nodenet.core.hosted_services.paths import COMPANION
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection

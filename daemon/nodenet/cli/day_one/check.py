@@ -18,7 +18,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Check a folder of node files, and what install-config, BareMetalHosts and MachineConfigs say of the same "
         "hosts. All findings are printed at once, each with file, line, column, the name of its rule and a remedy; "
-        "docs/day-one.md explains the rules. Exits 0 without errors, 65 with errors, 1 with warnings and --strict."
+        "docs/day-one-rules.md has the rules. Exits 0 without errors, 65 with errors, 1 with warnings and --strict."
     )
     parser.add_argument("path", type=Path, metavar="DIR", help="a folder of node files, or one of them")
     parser.add_argument("--install-config", type=Path, metavar="FILE", help="install-config.yaml of the cluster")

@@ -1,7 +1,7 @@
 """Which rules does `nodenetctl day-one check` hold node files, install-config and hosts to?
 
-Each rule has a name, which findings carry and which docs/day-one.md explains ; the examples are in
-``fixtures/day_one/rules``.
+Each rule has a name, which findings carry and docs/day-one-rules.md explains; the examples are
+in ``fixtures/day_one/rules``.
 """
 
 from __future__ import annotations
