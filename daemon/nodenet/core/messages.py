@@ -247,8 +247,6 @@ class Message(Enum):
     """nodenet-operator made or changed the object HostedNetServices."""
     OPERATOR_API = "5cde5f14c22749189c2eaf7757014700"
     """nodenet-operator cannot read or write what it needs."""
-    KIND_OUTDATED = "786eb479dc894f959f4798230c3d8791"
-    """The API drops parts of the status of HostedNetServices: its kind is older than nodenet-operator."""
     IPAM_STARTED = "af9984e848274a2597c0d6f5edc8248f"
     """nodenet-ipam began."""
     IPAM_STOPPED = "a2eefe9daefb4d3781be3677190d2dae"
