@@ -6,7 +6,7 @@ import argparse
 
 import pytest
 
-from nodenet.cli.duration import seconds
+from nodenet.cli.outputs import seconds
 
 
 @pytest.mark.parametrize(

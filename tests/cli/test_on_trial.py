@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from nodenet.cli.on_trial import is_same, refuse_another, runs
+from nodenet.cli.ask import is_same, refuse_another, runs
 from nodenet.core.errors import Unavailable
 from nodenet.core.trial.trial import Trial
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, printable
 
 
 def test_columns_are_as_wide_as_their_longest_cell() -> None:

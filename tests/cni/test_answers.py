@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core.persistent_ips.ipam_book import ATTACHED, CLAIM, ORDINARY, REFERENCE, RESERVED, SEEN, Cluster, here, lease_of
-from nodenet.cni import answers as module
-from nodenet.cni.answers import Answers
+from nodenet.cni import people as module
+from nodenet.cni.people import Answers
 from nodenet.core.persistent_ips.book import Put
 from nodenet.core.persistent_ips.effects import Here, Steps, T
 

@@ -1,4 +1,4 @@
-"""P13: a node file that has worked works after its NICs have got other names, and the node says which edit it needs."""
+"""P14: a node file that has worked works after its NICs have got other names, and the node says which edit it needs."""
 
 from __future__ import annotations
 
@@ -52,18 +52,18 @@ def look_at_renamed(run: Run) -> None:
     content = world.disk.content[f"{NODE_FILES}/{node.file_name}"]
     problems = [problem.cause for _, problem in status.problems]
     others = [problem.cause for _, problem in status.problems if problem.message is not Message.LINK_RENAMED]
-    rules.hold("P13", f"problems after a rename: {others}", holds=not others)
+    rules.hold("P14", f"problems after a rename: {others}", holds=not others)
     is_applied = status.facts.applied_digest == hashlib.sha256(content).hexdigest()
-    rules.hold("P13", f"the file is not in force after a rename: {problems}", holds=is_applied)
+    rules.hold("P14", f"the file is not in force after a rename: {problems}", holds=is_applied)
     names = {before: world.nics[mac] for mac, before in world.rules.names_of_file.items()}
     asked, nmstate = document_of(with_names(content.decode(), names)), Nmstate(world.life)
     moved = below_bridge.uplinks(nmstate.state(), ("br-ex",)) if status.facts.bridge else {}
     left = below_bridge.still_asked(nmstate.missing(asked), moved)
-    rules.hold("P13", f"the file asks for {left} after a rename", holds=not left)
+    rules.hold("P14", f"the file asks for {left} after a rename", holds=not left)
     other = names["eth0"] != "eth0"
     said = any(problem.message is Message.LINK_RENAMED for _, problem in status.problems)
-    rules.hold("P13", f"names {names}, and the status says {problems}", holds=said is other)
-    rules.hold("P13", f"health {status.health} with names {names}", holds=not other or status.health is Health.DEGRADED)
+    rules.hold("P14", f"names {names}, and the status says {problems}", holds=said is other)
+    rules.hold("P14", f"health {status.health} with names {names}", holds=not other or status.health is Health.DEGRADED)
 
 
 def _has_worked(run: Run) -> bool:

@@ -10,8 +10,8 @@ P7  each failure has one cause line, and none is repeated; no error is one that 
 P8  the status is true
 P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
-P11 and P12 are about what kubelet starts with from boot to boot: `next_boot`
-P13 a node file that has worked works after a rename of its NICs: `renamed`
+P11 to P13 are about what kubelet starts with from boot to boot: `next_boot`
+P14 a node file that has worked works after a rename of its NICs: `renamed`
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ TROUBLES = (
     *("systemd-silent", "systemd-refuses-reload", "systemd-deaf", "notifications-lost", "disk-full", "disk-full"),
     *("disk-read-only", "disk-fails", "router-silent", "unit-fails", "unit-slow", "dhcp-other-address"),
     *("kernel-silent", "hosted-fails", "answers-late", "answers-late", "events-flood"),
-    *("descriptors-gone", "inhibited", "link-set-down"),
+    *("descriptors-gone", "inhibited", "link-set-down", "router-appears"),
 )
 """These last for a while."""
 EVENTS = (

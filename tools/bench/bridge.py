@@ -28,7 +28,7 @@ from harness import Dhcp, Flavour, Ipv6, Lab, LabError, Lan, Node, install_produ
 from pinger import Pinger  # noqa: E402
 from story import settle, stage, status  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 SETTINGS = {
     "/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
 }

@@ -2,7 +2,7 @@
 
 Each host is made in its own network namespace, so root is needed and nothing of the machine is touched. What is
 compared is iproute2 printing the same host as JSON, in the same run. `python tools/bench/selection.py` writes the
-section of docs/benchmarks.md, and leaves the rest of the page as it is.
+section of docs/dev/benchmarks.md, and leaves the rest of the page as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from nodenet.core.node_ip.policy import Policy  # noqa: E402
 from nodenet.core.node_ip.select import select  # noqa: E402
 from nodenet.edge.kernel import netlink  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 IPROUTE2 = "ip -j route show default table all; ip -j address"
 TIMES = 9
 FEW = 3

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from nodenet.cli import status
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import Unavailable
 
 DESCRIPTION = """Show what answered before and after the last apply of a node file, and whether the file was kept.

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from nodenet.cli import status
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import printable
 from nodenet.core.apply.renamed import in_words
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid

@@ -14,19 +14,18 @@ from typing import Any
 
 import structlog
 
-from nodenet.cluster_operator.kept import Kept
 from nodenet.cluster_operator.migrator import Migrator, log_phase, rendered
 from nodenet.core.errors import Forbidden, Unavailable
-from nodenet.core.hosted_cluster import cluster_status, heartbeats
-from nodenet.core.hosted_cluster.conditions import Claims, Seen, claims, lonely, remembered
-from nodenet.core.hosted_cluster.heartbeats import LOOK_SECONDS, NAMESPACE, Heartbeats
-from nodenet.core.hosted_cluster.members import members, slim_reporting_node
+from nodenet.core.hosted_cluster import cluster_status, leases
+from nodenet.core.hosted_cluster.cluster_status import UPDATE_KIND, Claims, Seen, claims, lonely, outdated, remembered
+from nodenet.core.hosted_cluster.leases import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_cluster.migration_steps import View
-from nodenet.core.hosted_services import resource
-from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.hosted_cluster.node_report import members, slim_reporting_node
+from nodenet.core.hosted_services import migration, resource
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Options, Spec
+from nodenet.core.hosted_services.units import Budget
 from nodenet.core.hosted_services.watching import Known
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -34,7 +33,43 @@ from nodenet.core.persistent_ips.api import Conflict
 from nodenet.hosted.follower import Follower, Kind
 from nodenet.ports.cluster_operator import Objects
 
+# Does the API keep what nodenet-operator writes? One whose kind HostedNetServices is older drops fields silently.
+
 log = structlog.get_logger()
+
+AGAIN_SECONDS = 60.0
+"""So long no status is written for the sake of fields that the API has dropped."""
+
+
+class Kept:
+    """What the API has kept of the last status."""
+
+    def __init__(self) -> None:
+        """Begin with an API that keeps everything."""
+        self.lost: tuple[str, ...] = ()
+        """The fields that it has dropped."""
+        self._until = 0.0
+
+    def skipped(self, now: float) -> tuple[str, ...]:
+        """Return the parts of a status that are not compared *now*: they were written, and are not there."""
+        return ("migration",) if self.lost and now < self._until else ()
+
+    def read_back(self, written: Mapping[str, Any], answer: Mapping[str, Any], now: float) -> bool:
+        """Take what the API has answered to a status that was *written*; return whether other fields are lost.
+
+        A status without a record does not show what is kept of one.
+        """
+        if written.get("migration") is None:
+            return False
+        status = answer.get("status")
+        found = status.get("migration") if isinstance(status, Mapping) else None
+        before, self.lost = self.lost, migration.lost_fields(written.get("migration"), found)
+        self._until = now + AGAIN_SECONDS
+        if self.lost and not before:
+            cause = outdated(self.lost)
+            log.error(cause, message=Message.KIND_OUTDATED, cause=cause, remedy=UPDATE_KIND)
+        return self.lost != before
+
 
 NODES = "/api/v1/nodes"
 RESOURCES = f"/apis/{resource.GROUP}/{resource.VERSION}/hostednetservices"
@@ -43,6 +78,8 @@ SETTLE_SECONDS = 0.5
 """Reports that come together are one status."""
 BURST, PAUSE_SECONDS = 5, 20.0
 """So many statuses at once, and one more after each pause: every node of the cluster gets each of them."""
+NODE_SECONDS = 0.1
+"""The pause for each node, where that is longer: twice the nodes are twice the readers of a status twice as long."""
 REFUSED_SECONDS = 30.0
 SIGHT = frozenset({"nodes", "leases"})
 """What must be heard to know what the nodes do now."""
@@ -90,6 +127,8 @@ class Steward:
         self._migrator = Migrator(options, clock)
         self._spec: Spec | None = None
         """The last good one."""
+        self._heard: Mapping[str, Any] = {}
+        """The spec of the object, as the API had it last: one that was deleted is made again."""
         self._lonely: Mapping[IPAddress, float] | None = None
         self._claims: Claims = {}
         self._problems: dict[str, str] = {}
@@ -110,8 +149,8 @@ class Steward:
             if self._objects is not None:
                 try:
                     found = await self._api.items(LEASES)
-                    before = self._beats or heartbeats.started(cluster_status.silent(self.status))
-                    self._beats = heartbeats.after(before, found, _now())
+                    before = self._beats or leases.started(cluster_status.silent(self.status))
+                    self._beats = leases.after(before, found, _now())
                     self._note("leases", None)
                 except Unavailable as error:
                     self._note("leases", error.cause)
@@ -128,6 +167,8 @@ class Steward:
             await asyncio.sleep(SETTLE_SECONDS)
             self._wake.clear()
             since, self._since = self._since, None
+            nodes = len(self._nodes.objects) if self._nodes else 0
+            budget = replace(budget, seconds=max(PAUSE_SECONDS, NODE_SECONDS * nodes))
             try:
                 if await self._bring(held=budget.wait(_now()) > 0):
                     budget = budget if self._moved else budget.used(_now())
@@ -158,8 +199,9 @@ class Steward:
         if found is None and self._nodes is None:
             return False
         if found is None:
-            await self._api.create(RESOURCES, NEW)
-            log.info("The object HostedNetServices was made, with every service on", message=Message.OPERATOR_WROTE)
+            await self._api.create(RESOURCES, {**NEW, "spec": self._heard})
+            how = "with the spec of the deleted one" if self._heard else "with every service on"
+            log.info(f"The object HostedNetServices was made, {how}", message=Message.OPERATOR_WROTE)
             return True
         before, wanted = self.status, self._wanted(found)
         if wanted is None:
@@ -240,8 +282,9 @@ class Steward:
 
     def _hear_objects(self, known: Known) -> None:
         self._objects = known
-        if resource.NAME not in known.objects:  # also where it is made again before the next status
-            self._migrator.removed()
+        if found := known.objects.get(resource.NAME):
+            self._heard = found.get("spec") or {}
+            self._migrator.heard(found)
         self._changed()
 
     def _changed(self) -> None:

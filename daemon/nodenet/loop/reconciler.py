@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+from collections.abc import Collection
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -20,6 +21,7 @@ from nodenet.core.boot.request import Request
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.boot.stages import Boot
 from nodenet.core.errors import Unavailable
+from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialState
@@ -29,7 +31,7 @@ from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
 from nodenet.loop.doubts import Doubts
 from nodenet.loop.edits import EDIT_SECONDS, EditWatch
-from nodenet.loop.losses import LossWatch
+from nodenet.loop.losses import NOT_IN_USE, WAITED_FOR, LossWatch
 from nodenet.loop.orders import LoopOrders
 from nodenet.loop.reload import InForce, Inputs
 from nodenet.loop.requests import Order, Requests, Taken
@@ -193,13 +195,14 @@ class Reconciler(LoopOrders):
         """Answer the callers when the stages are over or the time limit is."""
         boot, name = self._status.boot, self._status.boot.next()
         if name is None:
+            lost = self._in_force.lost(self._status)
             standing = self._in_force.standing(self._status)
             for order in tuple(self._requests.begun):
                 is_reload = order is Order.RELOAD
                 failed = boot.failed_since(order.value, standing if is_reload else order.not_concerned)
                 if is_reload:
                     journal.reloaded(failed and failed[0], min(standing, default=None, key=list(StageName).index))
-                error = failed and self._in_force.error(*failed, reload=is_reload)
+                error = self._in_force.error(*failed, reload=is_reload) if failed else lost if is_reload else None
                 if not is_reload and not error:
                     error = not_done(boot[order.value], self._status.facts, removal=order is Order.REMOVE_BRIDGE)
                 self._requests.answer(order, error)
@@ -231,13 +234,13 @@ class Reconciler(LoopOrders):
         self._sources.listen(topics)
         await self._watchdog_loop.sleep(topics, min(seconds, self._watches.again))
 
-    def _see_losses(self, *, sure: bool = False) -> None:
+    def _see_losses(self, sure: Collection[Message] = ()) -> None:
         """Show what the node has lost, or that it is back.
 
         Never while a stage works or a trial changes the network: the node IP may be away for a moment.
         """
         before, look = self._status, partial(self._in_force.stage_set.losses, self._status.facts)
-        losses = self._losses.seen(look, before.losses, sure=sure)
+        losses = self._losses.seen(look, before.losses, sure)
         if losses != before.losses:
             self._show(losses=losses)
         else:
@@ -302,7 +305,7 @@ class Reconciler(LoopOrders):
             journal.outcome(boot[name], outcome, [stage.logged for stage in self._status.boot.stages])
         self._show(boot=boot, facts=facts, refused=refused)
         if name is StageName.NODEIP and self._status.ready and boot[name].over:
-            self._see_losses(sure=True)
+            self._see_losses(NOT_IN_USE if boot[StageName.NMSTATE].status is Status.FAILED else WAITED_FOR)
 
     async def _get_ready(self) -> None:
         """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""

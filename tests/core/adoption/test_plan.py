@@ -10,7 +10,7 @@ from core.adoption.nodes import BEFORE, FORMER, OLD, OURS, PATHS, adopted, with_
 from nodenet.core.adoption import plan
 from nodenet.core.adoption.facts import AdoptionFacts, UnitState
 from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH, drop_ins
-from nodenet.core.adoption.refusals import AdoptionRefused
+from nodenet.core.adoption.plan import AdoptionRefused
 from nodenet.core.adoption.steps import Kind, Step
 
 IN_MEMORY = replace(OURS, on_disk=(), in_memory=("a", "b"))

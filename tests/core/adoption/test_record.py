@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from nodenet.core.adoption.record import AdoptionRecord, parse, render
+from nodenet.core.adoption.former_chain import AdoptionRecord, parse, render
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
 

@@ -9,7 +9,7 @@ import pytest
 
 from core.adoption.nodes import BEFORE, OLD, adopted, with_units
 from nodenet.core.adoption.facts import AdoptionFacts, UnitState
-from nodenet.core.adoption.refusals import AdoptionRefused, refuse_adoption, refuse_hand_back, vips_of
+from nodenet.core.adoption.plan import AdoptionRefused, refuse_adoption, refuse_hand_back, vips_of
 from nodenet.core.br_ex.condition import Owner
 
 NODE_IP_UNIT = UnitState(

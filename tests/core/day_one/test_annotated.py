@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from nodenet.core.day_one.annotated import Remarked, plain, render
+from nodenet.core.day_one.yaml_writing import Remarked, plain, render
 
 WORDS = st.one_of(
     st.text(max_size=12).filter(str.isprintable),

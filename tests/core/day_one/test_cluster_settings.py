@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.day_one.trees import block
-from nodenet.core.day_one.cluster_settings import settings_of
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.hosts import Cluster, cluster_of
+from nodenet.core.day_one.machine_config import settings_of
 from nodenet.core.settings.parse import parse
 
 ADDRESSES = st.ip_addresses(v=4, network="10.0.0.0/8").map(str)

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.day_one.folder_rules import broken, machine_config_size, stem
-from nodenet.core.day_one.node_rules import Step, Summary, judge
+from nodenet.core.day_one.node_rules import Step, Summary, broken_together, judge, machine_config_size, stem
 
 STATIC = """interfaces:
 - name: {link}
@@ -24,7 +23,7 @@ def summary(name: str, text: str) -> Summary:
 
 
 def sentences(files: dict[str, str]) -> list[str]:
-    found = broken({name: summary(name, text) for name, text in files.items()}, {name: name for name in files})
+    found = broken_together({name: summary(name, text) for name, text in files.items()}, {name: name for name in files})
     return [f"{each.file}: {each.sentence()}" for each in found]
 
 

@@ -1,8 +1,7 @@
 """A finding has its place, quotes the value, and is there once."""
 
 from core.day_one.trees import block
-from nodenet.core.day_one.found import Found, at, misread, of, ordered
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule, at, misread, of, ordered
 from nodenet.core.node_file.finding import Finding, Severity
 from nodenet.core.node_file.yaml_text import Misread
 

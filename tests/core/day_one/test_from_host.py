@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.day_one.annotated import plain
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.from_host import HIDDEN, made, not_expressed, state_in
+from nodenet.core.day_one.yaml_writing import plain
 
 OFF: dict[str, Any] = {"ipv4": {"enabled": False}, "ipv6": {"enabled": False}}
 DHCP: dict[str, Any] = {"ipv4": {"enabled": True, "dhcp": True}, "ipv6": {"enabled": False}}

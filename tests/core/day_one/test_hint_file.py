@@ -3,7 +3,7 @@
 import pytest
 
 from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.hint_file import hint_file
+from nodenet.core.day_one.machine_config import hint_file
 from nodenet.core.node_ip.hints import parse_environment
 
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from nodenet.core.day_one.bare_metal_host import FIELD, named
 from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.host_network_data import KEY, named
 
 HOST = "apiVersion: metal3.io/v1alpha1\nkind: BareMetalHost\nmetadata:\n  name: {name}\nspec:\n  online: true\n"
-LINE = f"  {KEY}: w-network-config-secret\n"
+LINE = f"  {FIELD}: w-network-config-secret\n"
 SECRET = "w-network-config-secret"  # noqa: S105 - the name of an object
 
 
@@ -39,7 +39,7 @@ def test_only_one_line_is_added(others: list[str], head: str, tail: str, newline
             HOST.format(name="w").replace("  online: true\n", "").replace("spec:", "spec: {}"),
             "line 5: `spec` of w is not a mapping with a key a line",
         ),
-        (HOST.format(name="w") + f"  {KEY}: other\n", f"line 7: w names another Secret: remove `{KEY}`"),
+        (HOST.format(name="w") + f"  {FIELD}: other\n", f"line 7: w names another Secret: remove `{FIELD}`"),
     ],
 )
 def test_what_cannot_be_named_is_refused(text: str, problem: str) -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.day_one.trees import block
-from nodenet.core.day_one.found import Found
 from nodenet.core.day_one.keyfiles import EARLY, refusals, refusals_below, warnings
+from nodenet.core.day_one.rules import Found
 
 SEED = Path(__file__).parents[3] / "fixtures" / "day_one" / "seed"
 

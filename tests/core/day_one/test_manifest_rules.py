@@ -8,9 +8,9 @@ from core.day_one.test_folder_rules import static, summary
 from core.day_one.trees import block
 from nodenet.core.day_one.bare_metal_host import secret
 from nodenet.core.day_one.files import CarriedFile
+from nodenet.core.day_one.host_rules import Manifest, machine_configs, secrets
 from nodenet.core.day_one.hosts import bare_metal_hosts
 from nodenet.core.day_one.machine_config import render
-from nodenet.core.day_one.manifest_rules import Manifest, machine_configs, secrets
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = CarriedFile(DIRECTORY / "a.yml", static("192.0.2.5").encode())

@@ -1,7 +1,6 @@
 """One row a node file; an address in two files is marked in both."""
 
-from nodenet.core.day_one.document import Document, read
-from nodenet.core.day_one.matrix import rows
+from nodenet.core.day_one.document import Document, read, rows
 
 
 def static(link: str, *addresses: str) -> Document:

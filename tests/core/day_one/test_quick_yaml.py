@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from nodenet.core.day_one.quick_yaml import Unusual, quick
+from nodenet.core.day_one.reading import Unusual, quick
 from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar, load
 
 ROOT = Path(__file__).parents[3]

@@ -3,7 +3,7 @@
 import pytest
 
 from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.yaml_text import end_of_block, newline_of, root
+from nodenet.core.day_one.yaml_writing import end_of_block, newline_of, root
 
 TEXT = "a:\n  b: 1 # one\n  c:\n  - x\n  - y: |\n      two\n\n      lines\n\n# of d\nd: 2\n"
 

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
-from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_cluster.node_report import NodeReport, Stack
-from nodenet.core.hosted_services.holders import REMEDY
+from nodenet.core.hosted_cluster.cluster_status import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
+from nodenet.core.hosted_cluster.node_report import Member, NodeReport, Stack
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Options, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
+from nodenet.core.hosted_services.vips import REMEDY
 
 API, INGRESS, LB = map(ip_address, ("192.0.2.2", "192.0.2.3", "192.0.2.9"))
 OPTIONS = Options("baremetal", "c1.example.com", (API,), (INGRESS,))

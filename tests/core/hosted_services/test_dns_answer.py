@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hosted_services.dns_answer import addresses_of, question
+from nodenet.core.hosted_services.dns import addresses_of, question
 from nodenet.core.ip import Family
 
 NAME = "api-int.c1.example.com"

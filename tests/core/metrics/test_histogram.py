@@ -1,7 +1,6 @@
 from __future__ import annotations
 
-from nodenet.core.metrics.family import Family, Kind
-from nodenet.core.metrics.histogram import BOUNDS, Histogram
+from nodenet.core.metrics.family import BOUNDS, Family, Histogram, Kind
 
 DURATION = Family("x_seconds", Kind.HISTOGRAM, "How long something takes.", ("verb",))
 

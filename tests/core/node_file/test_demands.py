@@ -6,8 +6,8 @@ import pytest
 
 from nodenet.core.ip import Family
 from nodenet.core.node_file.content import parse
-from nodenet.core.node_file.demands import Demands, Hop, Lease, demands
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.links import Demands, Hop, Lease, demands
 from nodenet.core.node_file.yaml_text import Block, load
 
 V4, V6 = Family.IPV4, Family.IPV6

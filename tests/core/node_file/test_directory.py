@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.node_file.content import judge
-from nodenet.core.node_file.directory import cross_findings, is_node_file
+from nodenet.core.node_file.content import cross_findings, is_node_file, judge
 from nodenet.core.node_file.find import read
 
 LINK = "interfaces: [{name: eth0, ipv4: {enabled: true, address: [{ip: 192.0.2.5, prefix-length: 24}]}}]\n"

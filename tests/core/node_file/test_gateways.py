@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from nodenet.core.node_file.contradictions import unreachable_gateways
 from nodenet.core.node_file.finding import Severity
-from nodenet.core.node_file.gateways import unreachable_gateways
 from nodenet.core.node_file.yaml_text import Block, load
 
 LINK = "{name: eth0, ipv4: {enabled: true, %s address: [{ip: 192.0.2.5, prefix-length: %s}]}}"

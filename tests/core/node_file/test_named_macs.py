@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.node_file.named_macs import named_macs
+from nodenet.core.node_file.find import named_macs
 
 TEXT = """
 interfaces:

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.node_file.yaml_text import MOST_VALUES, Block, Misread, Scalar, load
-from nodenet.core.node_file.yaml_values import plain, typed
+from nodenet.core.node_file.yaml_text import MOST_VALUES, Block, Misread, Scalar, load, plain, typed
 
 
 def block(text: str) -> Block:

@@ -2,8 +2,7 @@
 
 import pytest
 
-from nodenet.core.node_file.yaml_text import load
-from nodenet.core.node_file.yaml_values import plain, typed
+from nodenet.core.node_file.yaml_text import load, plain, typed
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.ip import IPNetwork
-from nodenet.core.persistent_ips.pool import Pool
+from nodenet.core.persistent_ips.network import Pool
 
 
 @given(st.integers(20, 30), st.text(max_size=10), st.integers(0, 200))

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from nodenet.core.persistent_ips.book import RecordInvalid, key_of, record_of, row_of
 from nodenet.core.persistent_ips.model import (
     Attachment,
     NetworkSeen,
@@ -18,7 +19,6 @@ from nodenet.core.persistent_ips.model import (
     State,
     Workload,
 )
-from nodenet.core.persistent_ips.records import RecordInvalid, key_of, record_of, row_of
 
 OWNER = Owner(OwnerKind.CLAIM, "vms", "vm", "u1")
 ADDRESSES = (ip_interface("192.0.2.7/24"), ip_interface("2001:db8::7/64"))

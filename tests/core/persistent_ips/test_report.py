@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from core.persistent_ips.ipam_book import ATTACHED, NOW, ORDINARY, RESERVED, SINCE, book
+from nodenet.core.persistent_ips.explain import document
 from nodenet.core.persistent_ips.model import PodName, State
-from nodenet.core.persistent_ips.report import document
 
 ENTRY = {
     "network": "blue",

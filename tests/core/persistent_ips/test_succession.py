@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodenet.core.persistent_ips.cni import CniError
-from nodenet.core.persistent_ips.succession import MOST_EARLIER, take_over
+from nodenet.core.persistent_ips.release import MOST_EARLIER, take_over
 from persistent_ips_story import added, vm
 from persistent_ips_world import Node, World
 

@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from nodenet.core.report.journal import text
+from nodenet.core.report.parts import journal_text
 
 LATE = {"__REALTIME_TIMESTAMP": "1763827200000001", "SYSLOG_IDENTIFIER": "nodenetd", "_PID": "7", "MESSAGE": "Late"}
 EARLY = {**LATE, "__REALTIME_TIMESTAMP": "1763827100000000", "MESSAGE": "Early", "REMEDY": "Do this"}
 
 
 def shown(printed: str) -> str:
-    return text(printed, lambda seconds: f"at {seconds}")
+    return journal_text(printed, lambda seconds: f"at {seconds}")
 
 
 def test_oldest_first_with_the_remedy() -> None:

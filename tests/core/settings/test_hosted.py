@@ -1,6 +1,6 @@
 """The tables of hosted services: keys that contradict each other."""
 
-from nodenet.core.settings.hosted import HostedSettings
+from nodenet.core.settings.model import HostedSettings
 
 
 def test_the_defaults_contradict_nothing() -> None:

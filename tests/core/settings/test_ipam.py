@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.ipam import IpamSettings, NotAllowed
+from nodenet.core.settings.model import IpamSettings, NotAllowed
 from nodenet.core.settings.parse import parse
 
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from nodenet.core.settings.keys import KEYS, PLATFORMS, Refused, meant
 from nodenet.core.settings.model import Settings, values
+from nodenet.core.settings.parse import KEYS, PLATFORMS, Refused, meant
 
 
 def test_every_value_has_a_key_and_accepts_its_default() -> None:

@@ -11,8 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings, KubernetesSettings, RoleSetting
-from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, Settings, Written, values
+from nodenet.core.settings.model import (
+    STAGES,
+    Datapath,
+    Enabled,
+    HostedMode,
+    HostedSettings,
+    KubernetesSettings,
+    OnFailure,
+    ProbeTarget,
+    RoleSetting,
+    Settings,
+    Written,
+    values,
+)
 from nodenet.core.settings.parse import parse
 
 MAIN = "/etc/nodenet/nodenet.toml"

@@ -12,8 +12,7 @@ from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
-from nodenet.core.status.bus_interfaces import MANAGER, STAGE
-from nodenet.core.status.bus_values import changed_stages, of_manager, of_stage, signals
+from nodenet.core.status.bus_interfaces import MANAGER, STAGE, changed_stages, of_manager, of_stage, signals
 from nodenet.core.status.document import BootStatus
 
 START = BootStatus(new_boot({}, degrade=True), boot_id="a")

@@ -9,8 +9,7 @@ import pytest
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
-from nodenet.core.status.document import BootStatus, document, ended
-from nodenet.core.status.last_known import has_vanished, last_known
+from nodenet.core.status.document import BootStatus, document, ended, has_vanished, last_known
 from nodenet.core.status.text import lines
 
 READY = document(BootStatus(new_boot({}, degrade=True), boot_id="b", ready=True)) | {"health": "ok"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import tarfile
 
-from nodenet.edge.report.archive import packed
+from nodenet.edge.report.sources import packed
 
 
 def test_the_files_are_in_their_order_for_their_owner_only() -> None:

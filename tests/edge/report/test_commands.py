@@ -6,7 +6,7 @@ import os
 import subprocess
 import time
 
-from nodenet.edge.report.commands import Output, _end, output
+from nodenet.edge.report.sources import Output, _end, output
 
 
 def shell(script: str, seconds: float = 60.0, most_bytes: int = 1 << 20) -> Output:

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.demands import demands
+from nodenet.core.node_file.links import demands
 
 
 def on_host(wish: Desired, present: Iterable[Link]) -> Desired:

@@ -113,7 +113,15 @@ class NmstateStage:
         try:
             if request.as_read and (edited := self._node_files.edited(facts)):
                 return Skipped(not_applied(edited), facts)
-            facts = replace(facts, node_file=None, digest=None, unused=None, left_over=(), renamed=())
+            facts = replace(
+                facts,
+                node_file=None,
+                digest=None,
+                unused=None,
+                left_over=(),
+                renamed=(),
+                file_families=frozenset(),
+            )
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -125,6 +133,7 @@ class NmstateStage:
                 why = "has nothing but comments" if file.text.strip() else "is empty"
                 facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
                 return self._none(facts, f"{file.name} {why}: nothing to apply")
+            facts = replace(facts, file_families=wish.demands.families)
             self._tell_found(file)
             return await self._chosen(file, wish, found, facts, request)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
