@@ -86,7 +86,7 @@ class Recorder:
                 shown = await shown_now(transaction)
                 owned = owned_after(last.owned if last else {}, named_in(wish.document), story.was, shown)
                 self.history.add(replace(made, shown=shown, owned=owned, macs=macs, names=names))
-            elif (story.good and not last.good) or last.macs != macs:
+            elif (story.good and not last.good) or (last.macs != macs and last.boot_id != self.boot_id):
                 self.history.note(last, good=story.good or last.good, macs=macs)
         except (Unavailable, PublishFailed) as error:
             _say(file, error)
