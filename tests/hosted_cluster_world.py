@@ -33,11 +33,10 @@ from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.settings.model import HostedMode
-from nodenet.hosted.api_int_trial import ApiIntTrial
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.gather import Gather, Sources
-from nodenet.hosted.mover import Mover
+from nodenet.hosted.mover import ApiIntTrial, Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow
 from nodenet.hosted.reporter import Reporter
 from nodenet.hosted.state import State

@@ -104,7 +104,12 @@ DIFFERENCES = (
     Difference(
         "the VIP's link has no address of the other family",
         ("vip-other-family-elsewhere",),
-        "a dual-stack node needs both",
+        "a setting asks for both",
+    ),
+    Difference(
+        "a VIP or hint names one family, or nothing names the second one, which has no default route",
+        (*("vip-names-its-family", "hint-names-its-family", "auto-second-without-route"),),
+        "any host of a LAN can announce itself as a router",
     ),
     Difference(
         "the other family is late",
@@ -210,7 +215,7 @@ DIFFERENCES = (
         "an address that was published before",
         (
             *("sticky-keeps-over-rank", "sticky-companion", "sticky-companion-elsewhere", "sticky-dual-one-lost"),
-            "sticky-moved-to-bridge",
+            *("sticky-moved-to-bridge", "sticky-gets-no-second-family", "sticky-keeps-its-family-beside-a-vip"),
             *(
                 "sticky-other-address-of-its-nic",
                 "sticky-renamed-link",

@@ -6,9 +6,9 @@ import sys
 from pathlib import Path
 
 if __name__ == "__main__":
-    sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
+    sys.path[:0] = [str(Path(__file__).parents[1] / place) for place in ("tests", "daemon")]
 
-from nodenet.core.day_one.rule_texts import WHY
+import day_one_examples
 from nodenet.core.day_one.rules import Group, Rule
 
 PAGE = Path(__file__).parents[1] / "docs" / "day-one-rules.md"
@@ -26,7 +26,10 @@ def page() -> str:
 
 
 def _rules(group: Group) -> str:
-    return "".join(f"* `{rule.word}` ({rule.severity.value}): {WHY[rule]}\n" for rule in Rule if rule.group is group)
+    why = {name: example.why for name, example in day_one_examples.read().items()}
+    return "".join(
+        f"* `{rule.word}` ({rule.severity.value}): {why[rule.word]}\n" for rule in Rule if rule.group is group
+    )
 
 
 if __name__ == "__main__":

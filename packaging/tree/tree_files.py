@@ -55,7 +55,6 @@ UNITS = {
     },
 }
 UNUSED = (
-    *("anyio/_backends/_trio.py", "anyio/pytest_plugin.py", "certifi/tests"),
     *(f"pyroute2/{name}" for name in ("arp.py", "bsd", "decoder", "dhcp", "ext", "fixtures", "inotify", "minimal.py")),
     *("pyroute2/netns/manager.py", "pyroute2/nftables", "pyroute2/wirouting"),
     *(f"pyroute2/iproute/{name}.py" for name in ("bsd", "darwin", "windows")),  # of other systems

@@ -21,7 +21,7 @@ from nodenet.core.hosted_services import bus
 from nodenet.core.hosted_services.report import document
 from nodenet.core.hosted_services.vips import Sighting
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
-from nodenet.hosted.bus_object import BusObject
+from nodenet.hosted.process import BusObject
 
 __all__ = ["private_bus"]
 

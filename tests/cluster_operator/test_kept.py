@@ -11,7 +11,7 @@ from structlog.testing import capture_logs
 from cluster_operator.fake_api import RESOURCE, well
 from cluster_operator.test_migrator import LB, QUICK, THERE, cluster, edit, ends
 from cluster_operator.test_steward import API, INGRESS, stewarded
-from nodenet.cluster_operator.kept import AGAIN_SECONDS, Kept
+from nodenet.cluster_operator.steward import AGAIN_SECONDS, Kept
 from nodenet.core.messages import Message
 
 

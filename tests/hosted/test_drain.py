@@ -7,8 +7,8 @@ import asyncio
 from hosted.rig import state
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.vips import Sighting
-from nodenet.hosted.drain import Drain
 from nodenet.hosted.state import State
+from nodenet.hosted.vip_keeper import Drain
 
 PEER = frozenset({"02:00:00:00:00:11"})
 

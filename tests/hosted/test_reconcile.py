@@ -22,11 +22,11 @@ from nodenet.hosted.reconcile import (
     MANIFESTS_SECONDS,
     RELOAD_SECONDS,
     RELOADS,
+    TABLE_SECONDS,
     Edges,
     Reconciler,
     watch_manifests,
 )
-from nodenet.hosted.redirect import TABLE_SECONDS
 from nodenet.hosted.state import State
 
 KEEPALIVED, HAPROXY, DNSMASQ = (UNITS[one] for one in (Service.KEEPALIVED, Service.HAPROXY, Service.DNSMASQ))

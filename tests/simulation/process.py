@@ -26,7 +26,7 @@ from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkEdges, UplinkWatch
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.hosted_services.forwarding import Forwarding
+from nodenet.stages.hosted_services.node_dns import Forwarding
 from nodenet.stages.nmstate.known_good import KnownGood
 from simulation.edges_of_host import Clock, Files, Host, LeaseNames
 from simulation.edges_of_kernel import KernelEdge, Neighbours, StandingEdge, Sysctls, UplinkLinks

@@ -12,9 +12,8 @@ from typing import Any
 import structlog
 
 from nodenet.core.hosted_cluster import migration_steps
-from nodenet.core.hosted_cluster.conditions import FAILURES
-from nodenet.core.hosted_cluster.first_record import first_record
-from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View
+from nodenet.core.hosted_cluster.cluster_status import FAILURES
+from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View, first_record
 from nodenet.core.hosted_services import migration as record
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.migration import Migration, Phase

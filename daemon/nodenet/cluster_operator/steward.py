@@ -14,16 +14,15 @@ from typing import Any
 
 import structlog
 
-from nodenet.cluster_operator.kept import Kept
 from nodenet.cluster_operator.migrator import Migrator, log_phase, rendered
 from nodenet.core.errors import Forbidden, Unavailable
-from nodenet.core.hosted_cluster import cluster_status, heartbeats
-from nodenet.core.hosted_cluster.conditions import Claims, Seen, claims, lonely, remembered
-from nodenet.core.hosted_cluster.heartbeats import LOOK_SECONDS, NAMESPACE, Heartbeats
-from nodenet.core.hosted_cluster.members import members, slim_reporting_node
+from nodenet.core.hosted_cluster import cluster_status, leases
+from nodenet.core.hosted_cluster.cluster_status import UPDATE_KIND, Claims, Seen, claims, lonely, outdated, remembered
+from nodenet.core.hosted_cluster.leases import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_cluster.migration_steps import View
-from nodenet.core.hosted_services import resource
+from nodenet.core.hosted_cluster.node_report import members, slim_reporting_node
+from nodenet.core.hosted_services import migration, resource
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Options, Spec
 from nodenet.core.hosted_services.units import Budget
@@ -34,7 +33,43 @@ from nodenet.core.persistent_ips.api import Conflict
 from nodenet.hosted.follower import Follower, Kind
 from nodenet.ports.cluster_operator import Objects
 
+# Does the API keep what nodenet-operator writes? One whose kind HostedNetServices is older drops fields silently.
+
 log = structlog.get_logger()
+
+AGAIN_SECONDS = 60.0
+"""So long no status is written for the sake of fields that the API has dropped."""
+
+
+class Kept:
+    """What the API has kept of the last status."""
+
+    def __init__(self) -> None:
+        """Begin with an API that keeps everything."""
+        self.lost: tuple[str, ...] = ()
+        """The fields that it has dropped."""
+        self._until = 0.0
+
+    def skipped(self, now: float) -> tuple[str, ...]:
+        """Return the parts of a status that are not compared *now*: they were written, and are not there."""
+        return ("migration",) if self.lost and now < self._until else ()
+
+    def read_back(self, written: Mapping[str, Any], answer: Mapping[str, Any], now: float) -> bool:
+        """Take what the API has answered to a status that was *written*; return whether other fields are lost.
+
+        A status without a record does not show what is kept of one.
+        """
+        if written.get("migration") is None:
+            return False
+        status = answer.get("status")
+        found = status.get("migration") if isinstance(status, Mapping) else None
+        before, self.lost = self.lost, migration.lost_fields(written.get("migration"), found)
+        self._until = now + AGAIN_SECONDS
+        if self.lost and not before:
+            cause = outdated(self.lost)
+            log.error(cause, message=Message.KIND_OUTDATED, cause=cause, remedy=UPDATE_KIND)
+        return self.lost != before
+
 
 NODES = "/api/v1/nodes"
 RESOURCES = f"/apis/{resource.GROUP}/{resource.VERSION}/hostednetservices"
@@ -114,8 +149,8 @@ class Steward:
             if self._objects is not None:
                 try:
                     found = await self._api.items(LEASES)
-                    before = self._beats or heartbeats.started(cluster_status.silent(self.status))
-                    self._beats = heartbeats.after(before, found, _now())
+                    before = self._beats or leases.started(cluster_status.silent(self.status))
+                    self._beats = leases.after(before, found, _now())
                     self._note("leases", None)
                 except Unavailable as error:
                     self._note("leases", error.cause)

@@ -81,7 +81,7 @@ async def serve(options: argparse.Namespace, program: ProgramMetrics) -> int:
         await _serve(options, settings, store, stop, program)
     finally:
         store.close()
-    log.info("nodenet-ipam stops; pods keep their addresses", message=Message.IPAM_STOPPED)
+    log.info("nodenet-ipam stops; pods keep their addresses")
     return 0
 
 
@@ -113,7 +113,7 @@ async def _serve(
         service.start(background)
         people.start(background)
         background.start("the watchdog", lambda: _beat(notifier))
-        log.info(f"nodenet-ipam {__version__} begins as node {node}", message=Message.IPAM_STARTED)
+        log.info(f"nodenet-ipam {__version__} begins as node {node}")
         known = f"{len(list(service.book.reservations()))} addresses known"
         background.start("READY", lambda: report_ready(notifier, lambda: known))
         await stop.wait()

@@ -33,7 +33,7 @@ def test_both_steps_give_a_host_the_same() -> None:
         ("\ufeffa: 1\n".encode(), "not-text"),
         (b"a: [\n", "not-yaml"),
         (b"- a\n", "no-document"),
-        (b"variant: fcos\n", "other-tool"),
+        (b"baseDomain: example.com\n", "other-tool"),
         (b"a: {{ x }}\n", "template-not-rendered"),
         (b"capture: {}\n", "policy"),
     ],

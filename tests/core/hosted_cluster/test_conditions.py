@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
-from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_cluster.node_report import NodeReport, Stack
+from nodenet.core.hosted_cluster.cluster_status import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
+from nodenet.core.hosted_cluster.node_report import Member, NodeReport, Stack
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Options, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from core.hosted_cluster.test_conditions import API, LB, OPTIONS, member
-from nodenet.core.hosted_cluster.first_record import first_record
-from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_cluster.migration_steps import View, step
+from nodenet.core.hosted_cluster.migration_steps import View, first_record, step
+from nodenet.core.hosted_cluster.node_report import Member
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.model import Mode, Role, Spec
 from nodenet.core.ip import IPAddress

@@ -22,7 +22,7 @@ from edge.namespace import Namespace
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, guard_rules, router_ids
 from nodenet.core.hosted_services.model import Inputs, Purpose, Service
 from nodenet.core.hosted_services.plan import plan, release_batch
-from nodenet.edge.hosted_services.processes import Processes
+from nodenet.edge.hosted_services.units import Processes
 
 VIP, VIP6 = "192.0.2.2", "2001:db8::2"
 UNIT = Path(__file__).parents[3] / "units" / "nodenet-keepalived.service"

@@ -17,7 +17,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus
-from nodenet.stages.hosted_services.forwarding import Forwarding
+from nodenet.stages.hosted_services.node_dns import Forwarding
 
 V4, V6 = "net/ipv4/conf/forwarding", "net/ipv6/conf/forwarding"
 VIPS = Settings(platform="baremetal", api_vips=(ip_address("192.0.2.2"),))

@@ -7,9 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from nodenet import __version__
 from nodenet.cli.day_one import folder
-from nodenet.cli.day_one.bar import Bar
 from nodenet.core.errors import UsageInvalid
 
 STEPS = ("first", "second", "both")
@@ -43,9 +41,7 @@ def add_check(parser: argparse.ArgumentParser) -> None:
         help="what the node files are for: the deployment image (first), the running node (second), or both (default)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are warnings")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print a JSON document")
-    form.add_argument("--sarif", action="store_true", help="print a SARIF 2.1.0 log, for a code review")
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
 
 
 def run_check(arguments: argparse.Namespace) -> int:
@@ -56,14 +52,11 @@ def run_check(arguments: argparse.Namespace) -> int:
     from nodenet.core.node_file.finding import Severity  # noqa: PLC0415
 
     listing = folder.listed(arguments.path)
-    with Bar("checking", len(listing.node_files)) as bar:
-        found, files = gathered(arguments, listing, bar.add)
+    found, files = gathered(arguments, listing)
     if not files and not found:
         raise UsageInvalid(f"{arguments.path} has no node file", remedy="Node files end in .yml or .yaml")
     if arguments.json:
         print(json.dumps(report.document(found, files), indent=2))
-    elif arguments.sarif:
-        print(json.dumps(report.sarif(found, __version__), indent=2))
     else:
         findings.printed(found)
         sys.stderr.flush()

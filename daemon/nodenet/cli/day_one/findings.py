@@ -6,12 +6,8 @@ import argparse
 import asyncio
 import json
 import os
-import signal
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -75,15 +71,11 @@ class Lines:
 # Which findings does a check have in all: from node files, folder, install-config, hosts and MachineConfigs?
 
 
-# How are thousands of node files judged quickly? In several processes, each with its own libnmstate.
+# How are node files judged? By our rules, then by one libnmstate for all of them.
 
 
 if TYPE_CHECKING:
     from nodenet.edge.nmstate.client import Transaction
-
-SIZE = 100
-"""Files that one process judges at a time: large enough for the start of a libnmstate, small enough for a bar."""
-MOST_PROCESSES = 8
 
 
 @frozen
@@ -104,32 +96,9 @@ class Result:
     summary: Summary | None = None
 
 
-def judged(tasks: Sequence[Task], step: Step, done: Callable[[int], None]) -> Iterator[Result]:
-    """Yield the result of each task, in any order; *done* is called with how many more are over. Raises Unavailable."""
-    batches = [tasks[start : start + SIZE] for start in range(0, len(tasks), SIZE)]
-    processes = min(os.cpu_count() or 1, MOST_PROCESSES, len(batches))
-    if processes < 2:
-        for batch in batches:
-            yield from batch_of(batch, step)
-            done(len(batch))
-        return
-    with ProcessPoolExecutor(processes, get_context("fork"), _ignore_interrupt) as pool:
-        try:
-            for future in as_completed([pool.submit(batch_of, batch, step) for batch in batches]):
-                results = future.result()
-                done(len(results))
-                yield from results
-        except BrokenProcessPool:
-            raise Unavailable(
-                "a process of the check was killed", remedy="Look at `journalctl -k` for memory"
-            ) from None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-
-
-def batch_of(tasks: Sequence[Task], step: Step) -> list[Result]:
-    """Return the results of some files. Raises Unavailable when libnmstate cannot be asked."""
-    return asyncio.run(_batch(tasks, step))
+def judged(tasks: Sequence[Task], step: Step) -> list[Result]:
+    """Return the result of each task. Raises Unavailable when libnmstate cannot be asked."""
+    return asyncio.run(_judged(tasks, step))
 
 
 def network_configs(hosts: Sequence[Host]) -> list[Found]:
@@ -157,12 +126,7 @@ async def _network_configs(own: Sequence[Host]) -> list[Found]:
     return found
 
 
-def _ignore_interrupt() -> None:
-    """Leave Ctrl+C to the parent, here and in the children: it ends them."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-
-
-async def _batch(tasks: Sequence[Task], step: Step) -> list[Result]:
+async def _judged(tasks: Sequence[Task], step: Step) -> list[Result]:
     from nodenet.edge.nmstate.client import Nmstate  # noqa: PLC0415 - for this verb only
 
     async with Nmstate().transaction() as transaction:
@@ -214,9 +178,7 @@ async def from_libnmstate(
     return found
 
 
-def gathered(
-    arguments: argparse.Namespace, listing: folder.Listing, done: Callable[[int], None]
-) -> tuple[list[Found], int]:
+def gathered(arguments: argparse.Namespace, listing: folder.Listing) -> tuple[list[Found], int]:
     """Return all findings by file and place, and how many node files there are. Raises UsageInvalid, Unavailable."""
     mapped = folder.mapped(arguments.map)
     step = Step(arguments.step)
@@ -226,7 +188,7 @@ def gathered(
     tasks = [Task(name, listing.place(name), str(listing.place(name))) for name in names]
     found: list[Found] = []
     summaries: dict[str, Summary] = {}
-    for result in judged(tasks, step, done):
+    for result in judged(tasks, step):
         found += result.findings
         if result.summary is not None:
             summaries[result.name] = result.summary

@@ -1,6 +1,6 @@
 """Which rules does `nodenetctl day-one check` hold node files, install-config and hosts to?
 
-Each rule has a name, which findings carry and docs/day-one-rules.md explains (``rule_texts``); the examples are
+Each rule has a name, which findings carry and docs/day-one-rules.md explains; the examples are
 in ``fixtures/day_one/rules``.
 """
 

@@ -162,15 +162,27 @@ class Lease:
 class Demands:
     """What the file asks for.
 
-    *addressed* are the families in which it gives any link an address, *hops* its static default routes. *isolated*:
-    it says that the node needs no default route in the main table. *mtu*: it names the MTU of a link.
+    *places* are the links and families in which it gives a link an address, *hops* its static default routes.
+    *isolated*: it says that the node needs no default route in the main table. *mtu*: it names the MTU of a link.
     """
 
-    addressed: frozenset[Family] = frozenset()
+    places: frozenset[tuple[str, Family]] = frozenset()
     hops: frozenset[Hop] = frozenset()
     leases: frozenset[Lease] = frozenset()
     isolated: bool = False
     mtu: bool = False
+
+    @property
+    def families(self) -> frozenset[Family]:
+        """The families in which the file gives the node a way out, and those of addresses beside it on such a link."""
+        ways = {(hop.link, hop.family) for hop in self.hops} | {(it.link, it.family) for it in self.leases if it.table}
+        links = {link for link, _ in ways}
+        return frozenset(family for link, family in ways | self.places if link in links)
+
+    @property
+    def addressed(self) -> frozenset[Family]:
+        """The families in which it gives any link an address."""
+        return frozenset(family for _, family in self.places)
 
     def within(self, tables: Collection[str]) -> Demands:
         """Return what counts where the default routes of *tables* are used."""
@@ -186,14 +198,14 @@ def demands(document: Block, names: Mapping[str, str] = MappingProxyType({})) ->
     """Return what a node file asks for; *names*: name of a link in the file → name in the result."""
     present = [item for _, item in interfaces(document) if text(item, "state") not in _GONE]
     named = [(item, names.get(text(item, "name"), text(item, "name"))) for item in present]
-    addressed = frozenset(family for item in present for family in Family if _is_addressed(item, family))
+    places = frozenset((link, family) for item, link in named for family in Family if _is_addressed(item, family))
     tables = {names.get(port, port): table for port, table in _tables_of_ports(present)}
     leases = frozenset(lease for item, link in named for lease in _leases(item, link, tables.get(link, MAIN_TABLE)))
     found = [route for _, route in routes(document)]
     hops = frozenset(hop for route in found for hop in _hops(route, names))
     elsewhere = ({each.table for each in hops} | {each.table for each in leases}) - {MAIN_TABLE}
     isolated = bool(elsewhere) or any(map(_is_end, found))
-    return Demands(addressed, hops, leases, isolated, any(text(item, "mtu") for item in present))
+    return Demands(places, hops, leases, isolated, any(text(item, "mtu") for item in present))
 
 
 def _section(item: Block, family: Family) -> Block | None:

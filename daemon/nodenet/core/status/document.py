@@ -11,6 +11,7 @@ from nodenet.core.boot.inhibit import Inhibitors
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
+from nodenet.core.ip import Family
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
@@ -168,12 +169,14 @@ def document(status: BootStatus) -> dict[str, Any]:
         "node_file": facts.node_file,
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
+        "node_file_families": [family.value for family in Family if family in facts.file_families],
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "node_ip_places": _places(facts),
         "node_ips_missing": status.drift is not None,
         "link": selection.link if selection else None,
         "notes": [*(selection.notes if selection else ()), *status.uplink_notes],
         "left_over": list(facts.left_over),
+        "renamed": [{"name": name, "link": link, "mac": mac} for name, link, mac in facts.renamed],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
         "uplink": facts.uplink,
         "trial": described(status.trial),

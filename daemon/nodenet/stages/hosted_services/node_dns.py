@@ -6,6 +6,7 @@ the wanted one, so a dnsmasq that was killed, restarted or changed is correct ag
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
@@ -18,28 +19,180 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import dns, dnsmasq, paths
-from nodenet.core.hosted_services.dnsmasq import local_names
+from nodenet.core.hosted_services.dns import SYSCTLS, forwarding_link, to_set
+from nodenet.core.hosted_services.dnsmasq import Place, local_names
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Inputs, Service, expected, likely, options_of
+from nodenet.core.hosted_services.paths import OWED_RESTART
 from nodenet.core.hosted_services.plan import NodePlan
 from nodenet.core.hosted_services.units import DnsLook, Others, Restarts, Running, why_waiting
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published
-from nodenet.core.settings.model import HostedMode, Settings
+from nodenet.core.settings.model import ClusterDnsTrust, HostedMode, Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
+from nodenet.core.status.document import BootStatus
 from nodenet.core.value import frozen
-from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe
+from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe, Sysctls
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
 from nodenet.ports.vips import ApiIntFile, CacheFiles, NameLookup, OtherStacks
-from nodenet.stages.hosted_services.cluster_dns import Asks, ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
-from nodenet.stages.hosted_services.outside_links import OutsideLinks
-from nodenet.stages.hosted_services.owed_restart import OwedRestart
+from nodenet.stages.hosted_services.stage import OutsideLinks
+
+# Does dnsmasq run with an older configuration than that on the disk?
+#
+# The disk keeps the answer for the next nodenetd.
+
+
+class OwedRestart:
+    """A restart that dnsmasq needs."""
+
+    def __init__(self, files: ConfigurationFiles) -> None:
+        """Look at the disk with the first note."""
+        self._files = files
+        self._looked = False
+        self.is_owed = False
+
+    def note(self, *, changed: bool) -> None:
+        """Take note of whether the configuration has just *changed*. Raises PublishFailed."""
+        self.is_owed = self.is_owed or changed
+        if not self._looked:
+            self.is_owed = bool(self._files.remove((OWED_RESTART,))) or self.is_owed
+            self._looked = True
+        if self.is_owed:
+            self._files.write({OWED_RESTART: ""})
+
+    def done(self) -> None:
+        """Take note that dnsmasq reads the present configuration. Raises PublishFailed."""
+        self.is_owed = False
+        self._files.remove((OWED_RESTART,))
+
+
+# Does the link of the node IP forward packets, also after the node IP moved to br-ex?
+#
+# This is not a stage: it reads the facts of the stages, so it follows the node IP to any link.
 
 log = structlog.get_logger()
+
+
+class Forwarding:
+    """Sets the kernel parameters of the node IP's link; READY comes after it.
+
+    Looked at with every change of the status: NetworkManager sets it back when it reapplies the link's profile.
+    """
+
+    def __init__(self, links: Sysctls) -> None:
+        """*links* reads and writes."""
+        self._links = links
+        self._told: str | None = None
+        self.settings = Settings()
+        """The present settings; the assembly replaces them at a reload."""
+
+    def show(self, status: BootStatus) -> None:
+        """See to the link of the node IP; what cannot be set is reported once for a link."""
+        link = forwarding_link(self.settings, status.facts)
+        if link is None:
+            return
+        present = {name: value for name in SYSCTLS if (value := self._links.read(link, name)) is not None}
+        if not (wanted := to_set(present)):
+            return
+        try:
+            self._links.write(link, wanted)
+        except Unavailable as error:
+            if link == self._told:
+                return
+            self._told = link
+            cause = f"{link} does not forward packets: {error.cause}"
+            remedy = f"Run `echo 1 >/proc/sys/net/ipv4/conf/{link}/forwarding`, and the same for ipv6"
+            log.error(cause, message=Message.FORWARDING_FAILED, stage="nodeip", cause=cause, remedy=remedy)
+
+
+# Does a CoreDNS of this node answer, which knows names of pods and services, and may it be believed?
+
+LOCALHOST = ip_address("127.0.0.1")
+TRUST_REMEDY = "Run CoreDNS as a service of systemd, or set `[hosted] cluster_dns` to root"
+LOOP_REMEDY = "Let the Corefile forward to the servers of the site, and not to /etc/resolv.conf"
+
+
+@frozen
+class Asks:
+    """What the servers of this node are asked with."""
+
+    probe: ResolverProbe
+    names: NameLookup
+    sockets: Sockets
+
+
+class ClusterDns:
+    """The CoreDNS of this node."""
+
+    def __init__(self, asks: Asks, domain: str, trust: ClusterDnsTrust) -> None:
+        """*domain* is the cluster's, *trust* whose servers are believed."""
+        self._asks = asks
+        self._domain = domain
+        self._trust = trust
+        self._refused: set[int] = set()
+        """Ports with a server that is not asked; each is logged once."""
+        self.place: Place | None = None
+        """Where the one is that answered at the last look."""
+
+    async def look(self, addresses: tuple[IPAddress, ...]) -> bool:
+        """Look on *addresses* of this node; return whether another server, or none, is to be asked now."""
+        before = self.place
+        self.place = await self._found(addresses)
+        if before == self.place:
+            return False
+        where = self.place or before
+        says = "answers and is asked for" if self.place else "does not answer and is no longer asked for"
+        text = f"CoreDNS on {where[0]} port {where[1]} {says} names of {self._domain}" if where else ""
+        log.info(text, message=Message.CLUSTER_DNS_CHANGED, stage=StageName.RESOLV_PREPENDER.value)
+        return True
+
+    async def _found(self, addresses: tuple[IPAddress, ...]) -> Place | None:
+        places = self._believed([(address, port) for port in dnsmasq.CLUSTER_PORTS for address in addresses])
+        if self.place in places and await self._answers(self.place):
+            return self.place
+        others = [place for place in places if place != self.place]
+        alive = await asyncio.gather(*map(self._answers, others))
+        return next((place for place, answers in zip(others, alive, strict=True) if answers), None)
+
+    async def _answers(self, place: Place) -> bool:
+        address, port = place
+        if not await self._asks.probe.answers(address, f"api-int.{self._domain}", port):
+            return False
+        known = await self._asks.names.addresses(address, f"{dnsmasq.LOOP}.{self._domain}", Family.IPV4, port)
+        if LOCALHOST in known:
+            self._refuse(port, f"{self._not_asked(port)}: it asks this node's DNS, which would ask it", LOOP_REMEDY)
+        return LOCALHOST not in known
+
+    def _believed(self, places: list[Place]) -> list[Place]:
+        """Return the places where all servers are believed; none where the kernel does not say who listens."""
+        try:
+            sockets, services = self._asks.sockets.udp(dnsmasq.CLUSTER_PORTS), self._asks.sockets.services()
+        except Unavailable as error:
+            self._refuse(0, f"No server of this node is asked for names of {self._domain}: {error.cause}", TRUST_REMEDY)
+            return []
+        found = []
+        for place in places:
+            here = dnsmasq.receivers(place, sockets)
+            doubtful = [one for one in here if not dnsmasq.is_believed(one, services, self._trust)]
+            if doubtful:
+                whose = f"a socket on {place[0]}, of user {doubtful[0].uid}, is of no service of systemd"
+                self._refuse(place[1], f"{self._not_asked(place[1])}: {whose}", TRUST_REMEDY)
+            elif here:
+                found.append(place)
+        return found
+
+    def _not_asked(self, port: int) -> str:
+        return f"A server on port {port} of this node is not asked for names of {self._domain}"
+
+    def _refuse(self, port: int, cause: str, remedy: str) -> None:
+        if port not in self._refused:
+            self._refused.add(port)
+            log.warning(cause, message=Message.CLUSTER_DNS_REFUSED, cause=cause, remedy=remedy)
+
 
 UNIT = paths.UNITS[Service.DNSMASQ]
 CONFIGURATION = paths.TEXTS[Service.DNSMASQ]
@@ -47,7 +200,6 @@ PORT = 53
 LOOK_SECONDS = 1.0
 NAMELESS_SECONDS = 3.0
 """How long dnsmasq may run without a name on the bus: it takes the name when it starts."""
-LOCALHOST = ip_address("127.0.0.1")
 
 
 @frozen
