@@ -142,7 +142,7 @@ OTHER_SYSTEMS = {
 def test_no_list_of_files_depends_on_the_python_of_the_build(tree: Path) -> None:
     """The first line of a command line tool is the path of that Python, and its digest would be listed."""
     records = list((tree / "usr/lib/nodenet").glob("*.dist-info/RECORD"))
-    assert len(records) > 5
+    assert len(records) > 3
     assert not [record for record in records if "../bin/" in record.read_text()]
 
 

@@ -50,10 +50,12 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "files": (),
     "hosted_services": (
         "core.kernel",
+        "core.resolver",
         "edge.bus",
         "edge.files",
         "edge.kernel",
         "edge.kubernetes",
+        "edge.resolver",
         "edge.systemd",
     ),
     "hostname": ("edge.bus",),

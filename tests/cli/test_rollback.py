@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cli.test_ask import printed
-from cli.test_on_trial import Reports
+from cli.test_ask import Reports, printed
 from cli.test_reselect import daemon
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.core.errors import StageFailed

@@ -69,9 +69,6 @@ class Migrator:
         if before is None:
             # Generations of another object say nothing about this one.
             return replace(self._last, failed=0) if self._last else first_record(view)
-        if before.at_rest and record.lost_fields(record.render(before), status["migration"]):
-            # The first phase is written where the API is known to keep all of the record.
-            return migration_steps.renewed(before, view)
         is_due, is_late = (self._is_over(before, further) for further in (0.0, WAIT_SECONDS))
         after = migration_steps.step(before, replace(view, is_due=is_due, is_late=is_late))
         if (after.attempt, after.phase, after.outcome, after.failed) != (

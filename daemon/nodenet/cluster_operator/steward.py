@@ -17,12 +17,12 @@ import structlog
 from nodenet.cluster_operator.migrator import Migrator, log_phase, rendered
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster import cluster_status, leases
-from nodenet.core.hosted_cluster.cluster_status import UPDATE_KIND, Claims, Seen, claims, lonely, outdated, remembered
+from nodenet.core.hosted_cluster.cluster_status import Claims, Seen, claims, lonely, remembered
 from nodenet.core.hosted_cluster.leases import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_cluster.migration_steps import View
 from nodenet.core.hosted_cluster.node_report import members, slim_reporting_node
-from nodenet.core.hosted_services import migration, resource
+from nodenet.core.hosted_services import resource
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Options, Spec
 from nodenet.core.hosted_services.units import Budget
@@ -33,43 +33,7 @@ from nodenet.core.persistent_ips.api import Conflict
 from nodenet.hosted.follower import Follower, Kind
 from nodenet.ports.cluster_operator import Objects
 
-# Does the API keep what nodenet-operator writes? One whose kind HostedNetServices is older drops fields silently.
-
 log = structlog.get_logger()
-
-AGAIN_SECONDS = 60.0
-"""So long no status is written for the sake of fields that the API has dropped."""
-
-
-class Kept:
-    """What the API has kept of the last status."""
-
-    def __init__(self) -> None:
-        """Begin with an API that keeps everything."""
-        self.lost: tuple[str, ...] = ()
-        """The fields that it has dropped."""
-        self._until = 0.0
-
-    def skipped(self, now: float) -> tuple[str, ...]:
-        """Return the parts of a status that are not compared *now*: they were written, and are not there."""
-        return ("migration",) if self.lost and now < self._until else ()
-
-    def read_back(self, written: Mapping[str, Any], answer: Mapping[str, Any], now: float) -> bool:
-        """Take what the API has answered to a status that was *written*; return whether other fields are lost.
-
-        A status without a record does not show what is kept of one.
-        """
-        if written.get("migration") is None:
-            return False
-        status = answer.get("status")
-        found = status.get("migration") if isinstance(status, Mapping) else None
-        before, self.lost = self.lost, migration.lost_fields(written.get("migration"), found)
-        self._until = now + AGAIN_SECONDS
-        if self.lost and not before:
-            cause = outdated(self.lost)
-            log.error(cause, message=Message.KIND_OUTDATED, cause=cause, remedy=UPDATE_KIND)
-        return self.lost != before
-
 
 NODES = "/api/v1/nodes"
 RESOURCES = f"/apis/{resource.GROUP}/{resource.VERSION}/hostednetservices"
@@ -133,7 +97,6 @@ class Steward:
         self._claims: Claims = {}
         self._problems: dict[str, str] = {}
         self._unheard_since: float | None = None
-        self._kind = Kept()
 
     async def follow_nodes(self) -> None:
         """Follow the Nodes with their reports. Never ends."""
@@ -208,17 +171,14 @@ class Steward:
             return False
         self._announce(wanted["conditions"])
         self._moved = self._migrator.moves(before, wanted)
-        skipped = () if self._moved else self._kind.skipped(_now())
-        differs = any(before.get(key) != value for key, value in wanted.items() if key not in skipped)
+        differs = any(before.get(key) != value for key, value in wanted.items())
         self._held = differs and held and not self._moved
         if self._held or not differs:
             return False
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         change = {"metadata": version, "status": wanted}
-        kept = await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", change)
+        await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", change)
         self._log(before, wanted)
-        if self._kind.read_back(wanted, kept, _now()):
-            self._changed()  # a condition says it
         return True
 
     def _wanted(self, found: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -247,7 +207,6 @@ class Steward:
             present,
             problem,
             now=now,
-            lost_fields=self._kind.lost,
             uid=str(found["metadata"].get("uid") or ""),
         )
         if self._problems.keys() & SIGHT:

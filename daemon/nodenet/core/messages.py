@@ -249,8 +249,6 @@ class Message(Enum):
     """nodenet-operator made or changed the object HostedNetServices."""
     OPERATOR_API = "5cde5f14c22749189c2eaf7757014700"
     """nodenet-operator cannot read or write what it needs."""
-    KIND_OUTDATED = "786eb479dc894f959f4798230c3d8791"
-    """The API drops parts of the status of HostedNetServices: its kind is older than nodenet-operator."""
     ADDRESS_ALLOCATED = "e6c82fac395c45a99194c7a65427712c"
     """A claim or a pod got an address."""
     ADDRESS_RELEASED = "4c590bde8e8846adab49203f6c4233c0"

@@ -77,19 +77,6 @@ def test_a_migration_that_the_settings_stop_is_degraded_with_the_cause() -> None
     assert states(rests)["Degraded"] == ("False", "Disabled")
 
 
-def test_older_nodes_at_an_external_load_balancer_are_named_until_a_record_says_where_that_is() -> None:
-    older = member("m0", mode=Mode.EXTERNAL)
-    seen = with_members(older, member("m1", mode=Mode.EXTERNAL, api_int=(LB,)), replace(older, alive=False))
-    assert states(seen)["Progressing"] == ("True", "OlderReports")
-    assert message(seen, "Progressing") == (
-        "Nodes whose report does not name the address of api-int (update nodenet there): m0"
-    )
-    known = replace(seen, migration=Migration(Phase.EXTERNAL, (LB,), (LB,)))
-    assert states(known)["Progressing"][0] == "False"
-    worker = with_members(member("w2", Role.WORKER, mode=Mode.EXTERNAL), member("m1"))
-    assert states(worker)["Progressing"][0] == "False"
-
-
 def test_a_report_about_an_object_that_was_deleted_is_named_until_the_node_follows_the_new_one() -> None:
     """Both may have the same generation; the first record waits for such a node, and the status said nothing."""
     seen = replace(with_members(member("m0", uid="old"), member("m1", uid="new"), member("w2", Role.WORKER)), uid="new")

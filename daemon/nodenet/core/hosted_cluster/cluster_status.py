@@ -49,7 +49,7 @@ class Seen:
 
     *lonely*: VIPs without a holder, and since when; *claims*: which node reports which VIP, and since when; *now* is on
     the same clock. *problem*: why the object is not used. *migration*: where the API is, and where it moves.
-    *generation* and *uid*: those of the object. *lost_fields*: what the API has not kept of the status. *unheard*: why
+    *generation* and *uid*: those of the object.  *unheard*: why
     nothing was read about the nodes for so long that what is known is old.
     """
 
@@ -62,7 +62,6 @@ class Seen:
     claims: Claims = field(default_factory=dict)
     now: float = 0.0
     migration: Migration | None = None
-    lost_fields: tuple[str, ...] = ()
     unheard: str = ""
     uid: str = ""
 
@@ -84,15 +83,6 @@ class Seen:
 RESTART = "kubectl -n kube-system rollout restart deployment/nodenet-operator"
 CORRECT_SETTINGS = f"Correct the ConfigMap nodenet-operator, then run `{RESTART}`"
 GIVE_ROLES = "Apply operator.yaml again, and see `kubectl -n kube-system logs deployment/nodenet-operator`"
-UPDATE_KIND = "Apply crd-hostednetservices.yaml of the same version as nodenet-operator"
-
-
-def outdated(lost: Sequence[str]) -> str:
-    """Return what is wrong where the API has dropped fields of a status."""
-    return (
-        f"The API does not keep {' and '.join(lost)}: its kind HostedNetServices is older than nodenet-operator, which "
-        "begins no migration"
-    )
 
 
 def conditions(seen: Seen) -> tuple[Condition, ...]:
@@ -171,12 +161,10 @@ def _progressing(seen: Seen) -> Condition:
     silent = [one for one in alive if one.report is None]
     # Not only older ones: an object that comes back from a backup begins with generation 1 again.
     behind = [one for one in alive if one.present and not one.present.is_about(seen.uid, seen.generation)]
-    unnamed = [one for one in alive if not seen.migration and one.names_no_address]
     starting = [one for one in alive if one.present and one.present.health is HostedHealth.PROGRESSING]
     for found, reason, text in (
         (silent, "WaitingForReports", "without a report"),
         (behind, "RollingOut", "that follow another generation of the object"),
-        (unnamed, "OlderReports", "whose report does not name the address of api-int (update nodenet there)"),
         (starting, "Starting", "that have not seen all VIPs on the wire yet"),
     ):
         if found:
@@ -199,8 +187,6 @@ def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
         yield "ResourceInvalid", f"The object is not used, and the nodes keep the last good one: {seen.problem}"
     if seen.unheard:
         yield _unheard(seen.unheard)
-    if seen.lost_fields:
-        yield "KindOutdated", f"{outdated(seen.lost_fields)}. {UPDATE_KIND}"
     yield from _vip_problems(seen)
     available = _available(seen)
     if available.status == FALSE:

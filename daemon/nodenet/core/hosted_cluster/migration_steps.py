@@ -82,14 +82,9 @@ def rest_at(view: View, addresses: Addresses) -> Migration:
     return Migration(Phase.SELF_HOSTED if own else Phase.EXTERNAL, addresses, addresses, message=text, vips=view.vips)
 
 
-def renewed(before: Migration, view: View) -> Migration:
-    """Return the same record with the VIPs of the present settings."""
-    return replace(before.at(view.options.api_vips), vips=view.vips)
-
-
 def step(before: Migration, view: View) -> Migration:
     """Return the record that follows; a new one has no deadline yet (``seconds``)."""
-    before = renewed(before, view)
+    before = replace(before.at(view.options.api_vips), vips=view.vips)
     asked = view.asked(before.target)
     if before.at_rest:
         return _from_rest(before, view, asked)

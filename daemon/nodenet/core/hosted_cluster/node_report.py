@@ -233,12 +233,6 @@ class Member:
         """Its report, None where it says nothing about the present."""
         return self.report if self.alive else None
 
-    @property
-    def names_no_address(self) -> bool:
-        """Whether it is a control-plane node of an older nodenet, whose external load balancer is not known."""
-        report = self.present if self.node.role is Role.CONTROL_PLANE else None
-        return report is not None and report.mode is Mode.EXTERNAL and report.api_int is None
-
     def may_hold(self, purpose: Purpose) -> bool:
         """Whether a node of its role may hold the VIPs of *purpose*; what others say of them is not believed."""
         return purpose is Purpose.INGRESS or self.node.role is Role.CONTROL_PLANE

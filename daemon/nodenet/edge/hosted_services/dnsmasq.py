@@ -11,10 +11,11 @@ import secrets
 from collections.abc import Callable, Sequence
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.dns import addresses_of, question
 from nodenet.core.hosted_services.dnsmasq import BUS_NAME
 from nodenet.core.ip import Family, IPAddress
+from nodenet.core.resolver.dns_message import addresses_of, question
 from nodenet.edge.bus.connection import DBUS, Bus, Refused, name_owner_changed
+from nodenet.edge.resolver.probe import PORT, ask
 
 PATH = "/uk/org/thekelleys/dnsmasq"
 INTERFACE = "uk.org.thekelleys.dnsmasq"
@@ -85,7 +86,6 @@ async def _help() -> bytes:
 
 # Which addresses does the DNS server at an address of this node answer for a name? (RFC 1035, 4.1)
 
-PORT = 53
 ANSWER_SECONDS = 1.0
 
 
@@ -101,30 +101,7 @@ class NameLookup:
     ) -> frozenset[IPAddress]:
         """Return the addresses of *name* that *server* answers, none where it does not answer in time."""
         asked = question(name, family, secrets.randbits(16))
-        loop = asyncio.get_running_loop()
-        heard: asyncio.Future[bytes] = loop.create_future()
-        try:
-            transport, _ = await loop.create_datagram_endpoint(
-                lambda: _Listener(asked[:2], heard), remote_addr=(str(server), port or self._port)
-            )
-        except OSError:  # the address is not on the node at this moment
-            return frozenset()
-        with contextlib.closing(transport), contextlib.suppress(TimeoutError, OSError, ValueError):
-            transport.sendto(asked)
-            async with asyncio.timeout(ANSWER_SECONDS):
-                return addresses_of(await heard, family)
+        answer = await ask(server, port or self._port, asked, ANSWER_SECONDS)
+        with contextlib.suppress(ValueError):
+            return addresses_of(answer, family) if answer else frozenset()
         return frozenset()
-
-
-class _Listener(asyncio.DatagramProtocol):
-    def __init__(self, number: bytes, heard: asyncio.Future[bytes]) -> None:
-        self._number = number
-        self._heard = heard
-
-    def datagram_received(self, data: bytes, addr: object) -> None:  # noqa: ARG002
-        if data[:2] == self._number and not self._heard.done():
-            self._heard.set_result(data)
-
-    def error_received(self, exc: Exception) -> None:
-        if not self._heard.done():
-            self._heard.set_exception(exc)
