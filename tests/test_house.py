@@ -329,7 +329,8 @@ def anchors(markdown: str) -> set[str]:
 
 def test_pages_that_sources_name_exist() -> None:
     """Error texts, units, tests and tools name pages from the root of the repository."""
-    sources = [*SOURCES, *(path for place in ("units", "packaging", "tools", "tests") for path in named_sources(place))]
+    places = ("units", "packaging", "tools", "tests/lab", "tests/core", "tests/cli")
+    sources = [*SOURCES, *(path for place in places for path in named_sources(place))]
     named = {name for path in sources for name in re.findall(r"(?<![\w/])docs/[\w./-]+\.(?:md|toml)", path.read_text())}
     assert named
     assert {name for name in named if not (ROOT / name).exists()} == set()
