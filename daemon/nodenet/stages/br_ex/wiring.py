@@ -8,6 +8,7 @@ from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import BRIDGE_INTENT
 from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.gather import Gatherer
@@ -59,7 +60,14 @@ class BridgeWiring:
         """Return the stage."""
         edges, datapath = self._edges, self._settings.bridge_datapath
         own = ConfigureOvsEdges(
-            edges.files, edges.nmstate, edges.ovsdb, edges.kernel, edges.systemd, self.gatherer, datapath
+            edges.files,
+            edges.nmstate,
+            edges.ovsdb,
+            edges.kernel,
+            edges.systemd,
+            self.gatherer,
+            datapath,
+            Recorder.of(edges, self._settings),
         )
         return ConfigureOvsStage(own, self.maker, self.repairer, self.remover, self.pipeline)
 

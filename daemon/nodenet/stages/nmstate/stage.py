@@ -139,7 +139,7 @@ class NmstateStage:
             wish = await self._node_files.wanted(file, found)
         cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
         prune = request.prune or self._prunes
-        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short, prune=prune)
+        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, request.who, cut_short, prune=prune)
         return beside(await self._settled(job), problem)
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
