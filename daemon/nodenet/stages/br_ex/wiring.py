@@ -10,13 +10,11 @@ from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import BRIDGE_INTENT
-from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
-from nodenet.stages.br_ex.recover_first import RecoverFirst
+from nodenet.stages.br_ex.recover_first import FollowUplinkFirst, RecoverFirst, RestoreFirst
 from nodenet.stages.br_ex.remove import BridgeRemover
 from nodenet.stages.br_ex.repair import BridgeRepairer
-from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 
