@@ -14,6 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from nodenet.core.boot import request
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
 from nodenet.core.boot.reasons import not_done, reason_to_skip, removal_refused
@@ -139,13 +140,13 @@ class Reconciler(LoopOrders):
         if reload := self._requests.take(Order.RELOAD, deadline):
             await self._reload(reload)
         boot = self._status.boot
-        if self._requests.take(Order.RESELECT, deadline):
+        if taken := self._requests.take(Order.RESELECT, deadline):
             journal.asked("choose the node IPs again", StageName.NODEIP)
-            boot = boot.again_from(StageName.NODEIP, Request(next(self._runs), reselect=True))
+            boot = boot.again_from(StageName.NODEIP, Request(next(self._runs), reselect=True, who=taken.who))
         if taken := self._requests.take(Order.REMOVE_BRIDGE, deadline):
             boot = self._remove_bridge(boot, taken)
-        for name in self._requests.reruns:
-            boot = boot.again_from(name, Request(next(self._runs), retry_refused=True, by_name=True))
+        for name, who in self._requests.reruns.items():
+            boot = boot.again_from(name, Request(next(self._runs), retry_refused=True, by_name=True, who=who))
         self._change(boot.woken(self._requests.topics, self._clock.boottime()), show=False)
         self._requests.reruns.clear()
         self._requests.topics.clear()
@@ -157,7 +158,7 @@ class Reconciler(LoopOrders):
         if error := removal_refused(stage, self._status.facts):
             self._requests.answer(Order.REMOVE_BRIDGE, error, taken)
             return boot
-        return boot.again_from(stage.name, Request(next(self._runs), remove_bridge=True))
+        return boot.again_from(stage.name, Request(next(self._runs), remove_bridge=True, who=taken.who))
 
     async def _reload(self, taken: Taken) -> None:
         """Begin again with what is on the disk, or refuse it as a whole."""
@@ -172,8 +173,8 @@ class Reconciler(LoopOrders):
             return
         self._in_force.take(judgement, self._status, asked=bool(taken.callers))
         prune, self._requests.prune = self._requests.prune, False
-        request = Request(next(self._runs), retry_refused=True, prune=prune)
-        boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
+        order = Request(next(self._runs), retry_refused=True, prune=prune, who=taken.who)
+        boot = self._in_force.stage_set.boot.instead_of(self._status.boot, order)
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
 
     async def _hold_trial(self) -> None:
@@ -186,9 +187,11 @@ class Reconciler(LoopOrders):
             return
         ok = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts), each=self._see_trial)
         if ok:
-            self._requests.asked.setdefault(Order.RELOAD, [])
+            self._requests.note(Order.RELOAD, request.TRIAL)
         elif ok is False:
-            boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs), as_read=True))
+            boot = self._status.boot.again_from(
+                StageName.NMSTATE, Request(next(self._runs), as_read=True, who=request.TRIAL)
+            )
             self._status = replace(self._status, boot=boot)
 
     def _answer(self) -> None:
@@ -224,7 +227,7 @@ class Reconciler(LoopOrders):
             self._show()
         if not self._status.ready:
             if self._edits.seen(self._status):
-                self._requests.asked.setdefault(Order.RELOAD, [])
+                self._requests.note(Order.RELOAD, request.EDIT)
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.

@@ -144,7 +144,8 @@ class NmstateStage:
             wish = await self._node_files.wanted(file, found)
         cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
         prune = request.prune or self._prunes
-        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short, prune=prune)
+        began, retry = self._pipeline.now(), request.retry_refused
+        job = Job(file, wish, facts, began, retry, request.who, cut_short, prune=prune)
         followed = await self._other_names.followed(job)
         if isinstance(followed, Waiting):
             return replace(followed, facts=self._in_force.before(facts))
