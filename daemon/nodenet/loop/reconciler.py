@@ -225,6 +225,7 @@ class Reconciler(LoopOrders):
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
+            await self._watchdog_loop.beat_during(self._in_force.stage_set.keep_others(self._status.facts))
             self._see_losses()
             seconds = min(seconds, self._watchdog_loop.until_beat())  # awake once for both
         topics = boot.topics
