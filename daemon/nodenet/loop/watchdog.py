@@ -63,7 +63,7 @@ class WatchdogLoop:
             waker = asyncio.ensure_future(self._requests.wakened.wait())
             await asyncio.wait({task, waker}, timeout=self._watchdog.seconds, return_when=asyncio.FIRST_COMPLETED)
             waker.cancel()
-            if not task.done() and self._clock.boottime() < hung:  # what hangs is left to systemd's watchdog
+            if self._clock.boottime() < hung:  # what hangs is left to systemd's watchdog
                 self._beat()
                 each()
         if task.cancelled():

@@ -18,7 +18,7 @@ from nodenet.core.boot.outcome import Again, Done, Failed, Problem, Topic, Waiti
 from nodenet.core.boot.request import Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -126,7 +126,7 @@ async def test_an_apply_that_fails_is_never_tried_again_by_a_timer() -> None:
 
 async def test_events_bring_about_a_bounded_number_of_tries() -> None:
     """A gateway that comes and goes would cut the node off again and again; an order starts the count again."""
-    failures = [NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there") for _ in range(9)]
+    failures: list[NodenetError] = [NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there") for _ in range(9)]
     rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=failures))
     facts = Facts(selection=Selection(rig.node_ips, "eth0"))
     outcomes = [await rig.stage.attempt(facts, Request(1, retry_refused=True)) for _ in range(5)]
