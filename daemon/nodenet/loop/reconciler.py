@@ -10,6 +10,7 @@ import asyncio
 import itertools
 import math
 from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -45,6 +46,8 @@ from nodenet.ports import Clock, Source, Watch
 ANSWER_SECONDS = 75.0
 """How long a reload may wait before it is answered with what it waits for."""
 MOMENT_SECONDS = 0.001
+KEEP_SECONDS = 12.0
+"""How long what other programs have on br-ex is put back, without a beat of the watchdog; the next look goes on."""
 WORK_SECONDS = 1.0
 """A stage that waited, and whose next attempt takes so long, is shown as running: most look and wait on."""
 
@@ -231,6 +234,9 @@ class Reconciler(LoopOrders):
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KEEP_SECONDS):
+                    await self._in_force.stage_set.keep_others(self._status.facts)
             self._see_losses()
             seconds = min(seconds, self._watchdog_loop.until_beat())  # awake once for both
         topics = boot.topics

@@ -71,6 +71,8 @@ T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
+TRIES = 5
+"""So often br-ex is tried without an order, with the growing pauses of ``core.boot.pace``."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
@@ -117,6 +119,8 @@ class ConfigureOvsStage:
         self._awaited = NEVER
         self._has_tried = False
         """Whether this process has come to an apply."""
+        self._tries = 0, 0
+        """Of which run, and how often in a row br-ex could not be made in it."""
         self._later = LaterLooks(edges.ovsdb, maker)
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
@@ -129,14 +133,14 @@ class ConfigureOvsStage:
         except NmstateFailure as error:
             # What follows in this boot finds the network as it was: kubelet does not start without the node IP.
             await self._maker.verifier.back(facts.selection.node_ips if facts.selection else ())
-            return self._rolled_back(facts, error)
+            return self._rolled_back(facts, error, request.run)
         except (RollbackFailed, PublishFailed) as error:
             return Failed(Problem.of(error), facts, Again(CAUSES))
         except Unavailable as error:
             return self._wait(facts, request, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
         if isinstance(outcome, Waiting):
             return self._wait(facts, request, outcome)
-        self._awaited = NEVER
+        self._awaited, self._tries = NEVER, (0, 0)
         self._later.remember(outcome, request, facts)
         return replace(outcome, again=Again(CAUSES, MAX_LOOK_SECONDS)) if owes_checks else outcome
 
@@ -341,11 +345,16 @@ class ConfigureOvsStage:
             return replace(waiting, topics=again.topics)
         return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, Again(again.topics))
 
-    def _rolled_back(self, facts: Facts, failure: NmstateFailure) -> Failed:
+    def _rolled_back(self, facts: Facts, failure: NmstateFailure, run: int) -> Failed:
+        """Return the outcome; each try cuts the node off for a moment, so events bring about TRIES in a row at most."""
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         remedy = f"{failure.remedy}; {AGAIN}" if failure.remedy else AGAIN.capitalize()
-        problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", remedy)
+        self._tries = run, self._tries[1] + 1 if self._tries[0] == run else 1
+        often = f" in {TRIES} tries" if self._tries[1] >= TRIES else ""
+        problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made{often}: {failure.cause}", remedy)
+        if often:
+            return Failed(problem, facts)
         # A rollback is an event of NetworkManager's itself; where nothing was touched, the cause may be one.
         if (last := self._failed()) is None and failure.kind is FailureKind.DEPENDENCY:
             return Failed(problem, facts, Again(CAUSES))
