@@ -277,9 +277,8 @@ def section(rows: Sequence[Row], runs: int) -> str:
     return (
         f"{HOSTED}\nWritten by `python tools/bench/hosted.py`: {runs} runs of each kind in one run, on booted nodes "
         "with the real\nprograms. The former stack: keepalived, haproxy and their checks with its configurations, "
-        "as services,\nwithout containers, so that its boot cannot be compared: neither the power cut of the whole "
-        "cluster, nor the change\nof a Node, which its monitor containers read. VIP silent: the longest time without "
-        "an answer to a ping\neach 10 ms. New connections: 100 a second; requests: 50 a second, by TLS.\n\n"
+        "as services without\ncontainers, so that its boot cannot be compared. VIP silent: the longest time without "
+        "an answer to a ping each 10 ms.\n\n"
         f"{shown}"
     )
 

@@ -60,7 +60,6 @@ def section(forms: Mapping[str, int], parts: Sequence[tuple[str, int, int]], run
             files,
             table(("part", "on the node", "compressed alone", "aim"), rows),
             table(("figure", "measured", "aim", ""), [figure.cells for figure in running]),
-            *(f"- {figure.name}: {figure.detail}" for figure in running if figure.detail),
             *misses,
         )
     )

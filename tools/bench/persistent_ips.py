@@ -287,12 +287,11 @@ def many_claims(bench: Bench, count: int) -> None:
 def section(figures: Sequence[Figure]) -> str:
     """Return the section of the page."""
     rows = table(("figure", "measured", "aim", ""), [figure.cells for figure in figures])
-    details = "\n".join(f"- {figure.name}: {figure.detail}" for figure in figures if figure.detail)
     late = "\n".join(line.replace("## Missed aims", "### Missed aims of persistent IPs") for line in missed(figures))
     return (
         f"{PERSISTENT_IPS}\nWritten by `python tools/bench/persistent_ips.py`: etcd, kube-apiserver, the services and "
         f"the callers share {os.cpu_count()} cores. At the end the load average was {os.getloadavg()[0]:.1f}.\n\n"
-        f"{rows}\n{details}\n{late}\n"
+        f"{rows}\n{late}\n"
     )
 
 

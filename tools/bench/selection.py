@@ -44,11 +44,6 @@ AIM_MS, AIM_EACH_MS = 100, 200
 LIMIT_SECONDS = 180
 """For making and measuring one kind of host."""
 MOST_CANDIDATES = 10_000
-WHY = """\
-Each address is judged by itself and ranked, which costs about 9 µs. Reading one costs 3 to 4 µs: the kernel's own
-part, one unpacking of its message, and two values, an `ipaddress` one and the address with all its fields. A route that
-cannot matter costs a look at its header, local ones not even that.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +200,7 @@ def section(hosts: Iterable[Measured], alone: Iterable[tuple[str, str, str, str]
         f"Written by `python tools/bench/selection.py`; medians in milliseconds, Python {version}, in a network",
         f"namespace. Compared with `{IPROUTE2}` in the same run;",
         f"aim above 1 000: a ratio of {AIM_RATIO} or less, {AIM_RATIO_ADDRESSES} for addresses.",
-        f"At the end the load average was {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors. Where it is above",
-        "one each, times are longer than on a quiet machine, and ratios scatter.\n",
-        WHY,
+        f"At the end the load average was {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors.\n",
         table(head, [host.cells for host in hosts]),
         table(("figure", "measured", "aim", ""), alone),
     ))  # fmt: skip

@@ -138,9 +138,7 @@ def section(found: Iterable[Cycles]) -> str:
 
 HOW = """\
 Written by `python tools/bench/silence.py`; {cycles} cycles each of `bridge remove` and `bridge make`, a ping from the
-LAN every 10 ms. At the end the load average was {load:.1f} on {processors} processors. `make` is silent until the new
-link has the address and its bridge forwards. `remove` is silent while NetworkManager removes the bridge (0.04 to
-0.07 s), and while libnmstate reads all profiles again before it activates the uplink (0.04 to 0.11 s).
+LAN every 10 ms. At the end the load average was {load:.1f} on {processors} processors.
 """
 
 
