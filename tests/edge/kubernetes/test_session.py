@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,11 @@ async def test_without_credentials_it_is_away_and_later_it_is_not(tmp_path: Path
         with pytest.raises(ApiAway, match="its mode is 644, and other users can read the credentials"):
             await session.request("GET", "/a")
         server.kubeconfig.chmod(0o600)
+        if os.geteuid() == 0:
+            os.chown(server.kubeconfig, 65534, 0)
+            with pytest.raises(ApiAway, match="it belongs to uid 65534"):
+                await session.request("GET", "/a")
+            os.chown(server.kubeconfig, 0, 0)
         assert (await session.request("GET", "/a")).status == 200
         await session.close()
 

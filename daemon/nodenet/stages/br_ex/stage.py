@@ -38,7 +38,8 @@ from nodenet.core.errors import (
 from nodenet.core.history.entry import Kind
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
+from nodenet.core.node_ip import kubelets
+from nodenet.core.node_ip.published_files import BRIDGE_UP, USERS
 from nodenet.core.node_ip.rules import Rule as NodeIpRule
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
@@ -174,7 +175,7 @@ class ConfigureOvsStage:
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
             # While one of them runs, the database may be the one that OVN-Kubernetes has set in this boot.
-            if await self._edges.systemd.any_runs((KUBELET, CRIO)) is False:
+            if await self._edges.systemd.any_runs(USERS) is False:
                 await self._edges.ovsdb.park_ovn()
             self._edges.files.write(PARKED, b"")
         async with self._edges.nmstate.transaction() as transaction:
@@ -234,7 +235,7 @@ class ConfigureOvsStage:
         """
         is_first, self._has_tried = not self._has_tried, True
         ordered = request.by_name or request.retry_refused
-        if is_first and not ordered and (last := self._failed()) and await self._edges.systemd.any_runs((KUBELET,)):
+        if is_first and not ordered and (last := self._failed()) and await self._edges.systemd.any_runs(kubelets.UNITS):
             why = f"an apply has failed in this boot, and kubelet runs: {last.cause}"
             raise NmstateFailure(FailureKind.VERIFICATION, why, "Look at `journalctl -u nodenetd -b`")
 
