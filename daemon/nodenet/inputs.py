@@ -30,7 +30,7 @@ from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.losses import NodeLosses
 from nodenet.stages.node_ip.raise_links import RaiseLinks
 from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.trial.wiring import trial_of
+from nodenet.stages.trial.run import trial_of
 from nodenet.stages.unit_stage import build as build_unit_stage
 
 ATTEMPT_MARGIN_SECONDS = 300.0

@@ -15,7 +15,7 @@ from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read
 from nodenet.stages.apply.history import History, path_of
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder, Story
 
 FILE = read("w.yml", b"interfaces:\n- name: eth0\n  type: ethernet\n")

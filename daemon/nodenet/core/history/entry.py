@@ -51,7 +51,7 @@ class Result(StrEnum):
     """The network is as it was before, unless the cause says otherwise."""
 
 
-BRIDGES = frozenset({Kind.BRIDGE, Kind.BRIDGE_REMOVAL})
+OF_BRIDGES = frozenset({Kind.BRIDGE, Kind.BRIDGE_REMOVAL})
 """Changes of br-ex: the node file in force stays, and so does the entry of its apply."""
 
 
@@ -92,7 +92,7 @@ class Entry:
     @property
     def in_force(self) -> bool:
         """Whether the change brought its node file into force."""
-        return self.result is Result.COMMITTED and self.kind not in BRIDGES
+        return self.result is Result.COMMITTED and self.kind not in OF_BRIDGES
 
     @property
     def file(self) -> NodeFile:

@@ -28,8 +28,7 @@ from nodenet.core.value import frozen
 from nodenet.ports import Clock, Kernel, Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
-from nodenet.stages.apply.network_before import network_of_file
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 
 log = structlog.get_logger()
 

@@ -15,7 +15,7 @@ from dataclasses import replace
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex import record as bridge_record
-from nodenet.core.br_ex.activation import awaited_profile
+from nodenet.core.br_ex.condition import awaited_profile
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
@@ -26,14 +26,12 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
-from nodenet.stages.apply.network_before import network_of_links
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_links
 from nodenet.stages.apply.pipeline import Pipeline
-from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import BRIDGE as BRIDGE_RECORD
 from nodenet.stages.apply.records import Records
-from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.duplicate_checks import DuplicateChecks
-from nodenet.stages.br_ex.leases import StaticLeases
+from nodenet.stages.br_ex.leases import BridgeProfiles, StaticLeases
 from nodenet.stages.br_ex.neighbours import neighbours_follow
 from nodenet.stages.br_ex.verify import Verifier
 

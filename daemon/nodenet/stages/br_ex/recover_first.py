@@ -230,6 +230,11 @@ class RecoverFirst:
         self._problem = self._problem or next(map(Problem.of, errors), None)
 
 
+# Has a node been without its address for so long, because of br-ex, that br-ex must be given up?
+# The profiles of an earlier boot make br-ex again without nodenetd. With an ovs-vswitchd that hangs, or that never
+# started, they leave the node without network until it works. And an apply that a power cut interrupted may leave
+# profiles that give no link an address: the rollback of the next apply goes back to just these.
+
 LOST_SECONDS = 60.0
 """How long the address may be missing before br-ex is suspected: the bridge's DHCP server may be slow."""
 
@@ -259,6 +264,11 @@ class LostNetwork:
         return f"Open vSwitch does not work, {without}"
 
 
+# When does the network follow an uplink that has another name in this boot?
+# Before the node file is applied. The nmstate stage waits until NetworkManager has ended its start, and a DHCP client
+# on a bridge without an uplink keeps NetworkManager from that.
+
+
 class FollowUplinkFirst:
     """Restores the plain network of an uplink that has another name now, then runs the stage."""
 
@@ -270,6 +280,11 @@ class FollowUplinkFirst:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome, or Waiting before that."""
         return await self._recover.follow_renamed() or await self._stage.attempt(facts, request)
+
+
+# When does a node get its addresses back that br-ex has lost after kubelet was started with them?
+# The stage that chooses the node IP runs no more then. NetworkManager takes the addresses from a bridge that it finds
+# without Open vSwitch.
 
 
 class RestoreFirst:
