@@ -9,15 +9,17 @@ import pytest
 
 from fakes import FakeManager
 from nodenet.core.boot.facts import Facts
-from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.ownership.things import Kind, Thing
-from nodenet.stages.apply.made_again import MadeAgain
+from nodenet.stages.apply.made_again import TRIES, MadeAgain
 from stages.apply.test_others import ELSEWHERE, MASQUERADE, SERVICE, VIP, Rig
 
 ON_BRIDGE = Facts(selection=Selection(node_ips=(ip_address("192.0.2.7"),), link="br-ex"), bridge="br-ex")
-AGAIN = Snapshot((Link(9, "br-ex"), Link(2, "eth0"), Link(3, "eth1")))
+OWN = (Address(ip_address("192.0.2.7"), 24, "br-ex"),)
+BELOW = (Link(2, "eth0"), Link(3, "eth1"))
+AGAIN = Snapshot((Link(9, "br-ex"), *BELOW), OWN)
 NEW = Thing(Kind.ADDRESS, "br-ex", ("169.254.64.2",), "06")
 
 
@@ -25,7 +27,8 @@ class Node:
     """A node on which OVN runs, and a nodenetd that has looked at it."""
 
     def __init__(self) -> None:
-        self.rig = Rig()
+        self.rig = Rig(back_seconds=0.5)
+        self.rig.kernel.now = Snapshot((Link(1, "br-ex"), *BELOW), OWN)
         self.manager = FakeManager()
         self.watch = MadeAgain(self.rig.kernel, self.manager)
 
@@ -69,6 +72,34 @@ async def test_nothing_is_noted_or_put_back_while_network_manager_starts(state: 
     assert await node.look() == frozenset()
     node.manager.status = ManagerState.READY
     assert await node.look() == {MASQUERADE, SERVICE}
+
+
+async def test_nothing_is_put_back_before_the_address_of_the_node() -> None:
+    """It may be the source of a route of another program: the kernel refuses that without it."""
+    node = Node()
+    await node.look()
+    node.made_again()
+    node.rig.kernel.now = Snapshot(AGAIN.links)
+    assert await node.look() == frozenset()
+    node.made_again()
+    assert await node.look() == {MASQUERADE, SERVICE}
+
+
+async def test_what_the_kernel_refuses_is_put_back_later_a_bounded_number_of_times() -> None:
+    node = Node()
+    await node.look()
+    node.made_again()
+    node.rig.standing.refused = frozenset(SERVICE.name)
+    assert await node.look() == {MASQUERADE}
+    node.rig.standing.refused = frozenset()
+    assert await node.look() == {MASQUERADE, SERVICE}
+    node.made_again(NEW)
+    node.rig.kernel.now = Snapshot((Link(10, "br-ex"), *BELOW), OWN)
+    node.rig.standing.refused = frozenset(SERVICE.name)
+    for _ in range(TRIES + 1):
+        assert await node.look() == {NEW, MASQUERADE}
+    node.rig.standing.refused = frozenset()
+    assert await node.look() == {NEW, MASQUERADE}
 
 
 async def test_a_bridge_that_is_away_for_a_moment_is_not_forgotten() -> None:
