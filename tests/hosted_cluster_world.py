@@ -32,7 +32,7 @@ from nodenet.core.hosted_services.paths import HOSTS, UNITS
 from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.gather import Gather, Sources

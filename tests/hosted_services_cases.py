@@ -19,7 +19,7 @@ if __name__ == "__main__":
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Place, Role, Service, Spec
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.ip import IPAddress, family_of
-from nodenet.core.settings.hosted import Enabled
+from nodenet.core.settings.model import Enabled
 
 CASES = Path(__file__).parents[1] / "fixtures" / "hosted_services"
 FILES = {

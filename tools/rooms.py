@@ -108,7 +108,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # A libnmstate that takes no text gets the document as our own reader understands it; imported for that one only.
-    "edge.nmstate.worker": ("core.node_file.yaml_text", "core.node_file.yaml_values"),
+    "edge.nmstate.worker": ("core.node_file.yaml_text",),
     # There is one judgement of node files.
     "cli.check": ("stages.apply.node_file",),
     "cli.preview": ("stages.apply.node_file",),

@@ -19,7 +19,7 @@ LAUNCHERS = {
     "usr/libexec/nodenet-hosted": "nodenet.hosted.process",
     "usr/libexec/nodenet-ipam": "nodenet.cni.process",
     "usr/libexec/nodenet/cni/install-plugin": "nodenet.cni.install_plugin",
-    "usr/libexec/nodenet/former-chain": "nodenet.cli.adoption.former_chain",
+    "usr/libexec/nodenet/former-chain": "nodenet.cli.adoption.gather",
     "usr/libexec/nodenet/undo-keyfiles": "nodenet.cli.undo_keyfiles",
     "usr/bin/nodenetctl": "nodenet.cli.main",
 }

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.core.adoption import record as adoption_record
+from nodenet.core.adoption import former_chain as adoption_record
 from nodenet.core.apply import intent, new_file
 from nodenet.core.br_ex import record
 from nodenet.core.change import record as change_record
 from nodenet.core.hosted_services import cluster
 from nodenet.core.node_ip import last_published
-from nodenet.core.persistent_ips import records as ipam_records
+from nodenet.core.persistent_ips import book as ipam_records
 from nodenet.core.record_version import refusal
 
 LATER = "it has version 2, of a later release of nodenet; this release reads version 1"

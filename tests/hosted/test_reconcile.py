@@ -16,7 +16,7 @@ from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
 from nodenet.core.hosted_services.units import Listener, Others
 from nodenet.core.hosted_services.vips import Sighting
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.hosted.reconcile import (
     GONE_SECONDS,
     MANIFESTS_SECONDS,

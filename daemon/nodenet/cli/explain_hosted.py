@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.core.hosted_services.report import explain
 
 

@@ -9,8 +9,7 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.hosted_services import cluster, migration_progress
 from nodenet.core.hosted_services.api_int import refusal

@@ -36,7 +36,7 @@ from nodenet.core.hosted_services.units import (
 )
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.core.value import frozen
 from nodenet.hosted.state import State
 from nodenet.ports.hosted_services import Balancer, ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits

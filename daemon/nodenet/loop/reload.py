@@ -190,6 +190,13 @@ class InForce:
         self._settings, self._since = judgement.settings, "the last reload"
         self._before = self._before or before
 
+    def lost(self, status: BootStatus) -> NodenetError | None:
+        """Return the error of a reload that was carried out and has taken a node IP away."""
+        drift = status.drift
+        if self._before is None or self._before.drift or drift is None:
+            return None
+        return error_of(drift.message)(f"the reload is carried out, but {drift.cause}", remedy=drift.remedy)
+
     def standing(self, status: BootStatus) -> frozenset[StageName]:
         """End the reload, if one is under way; return the stages whose failure it neither caused nor could repair."""
         before, self._before = self._before, None

@@ -10,7 +10,7 @@ from nodenet.core.hosted_services.dnsmasq import MOST, NO_SERVER, hosts, is_beli
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Role, Service, expected
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.kernel.sock_diag import Listening
-from nodenet.core.settings.hosted import ClusterDnsTrust
+from nodenet.core.settings.model import ClusterDnsTrust
 
 SITE = (ip_address("10.0.0.1"), ip_address("fe80::1%eth0"))
 

@@ -18,8 +18,7 @@ from nodenet.core.hosted_services.model import (
 )
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
-from nodenet.core.settings.hosted import Enabled
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import Enabled, Settings
 from nodenet.core.settings.parse import parse
 
 BOTH = (ip_address("2001:db8::2"), ip_address("192.0.2.2"))

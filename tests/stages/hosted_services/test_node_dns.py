@@ -23,8 +23,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import Enabled, HostedMode, HostedSettings, Settings
 from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges, OwedRestart
 from stages.hosted_services.test_cluster_dns import SERVICE, FakeNames, FakeSockets
 from stages.hosted_services.test_on_disk import NODE, FakeApiInt, FakeCaches, cached

@@ -22,8 +22,7 @@ from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings, KubernetesSettings
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import Enabled, HostedMode, HostedSettings, KubernetesSettings, Settings
 from nodenet.stages.hosted_services.stage import (
     RETRY_SECONDS,
     STOPPED,

@@ -9,8 +9,7 @@ from typing import Any
 from nodenet.core.hosted_cluster.cluster_status import FALSE, OWNERS, TRUE, UNKNOWN
 from nodenet.core.hosted_cluster.node_report import Stack
 from nodenet.core.metrics import family
-from nodenet.core.metrics.family import Family, Kind
-from nodenet.core.metrics.histogram import Histogram
+from nodenet.core.metrics.family import Family, Histogram, Kind
 
 STATES = (TRUE, FALSE, UNKNOWN)
 STACKS = (*(stack.value for stack in Stack), "unknown")

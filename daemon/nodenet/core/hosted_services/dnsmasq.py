@@ -13,7 +13,7 @@ from nodenet.core.hosted_services.duties import Duty
 from nodenet.core.hosted_services.model import ClusterNode, Inputs, Service
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.sock_diag import Listening
-from nodenet.core.settings.hosted import ClusterDnsTrust
+from nodenet.core.settings.model import ClusterDnsTrust
 
 # Which DNS servers does this node's dnsmasq ask for names that it does not know from disk?
 #

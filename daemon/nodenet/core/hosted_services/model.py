@@ -10,8 +10,7 @@ from ipaddress import ip_network
 from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
 from nodenet.core.kernel.snapshot import Address, Snapshot
-from nodenet.core.settings.hosted import Enabled, RoleSetting
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import Enabled, RoleSetting, Settings
 from nodenet.core.value import frozen
 
 ON_PREMISES = frozenset({"baremetal", "openstack", "vsphere", "nutanix", "ovirt"})

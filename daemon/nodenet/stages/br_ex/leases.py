@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import REMOVED, Moment, Verdict, verdict
 from nodenet.core.br_ex.plan import Plan
-from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.messages import Message
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Profiles
 from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.verify import Verifier
-
-
-@frozen
-class Ended:
-    """A static lease that was removed: its address, and the bridge's profile without it."""
-
-    address: str
-    settings: Mapping[str, Mapping[str, Any]]
 
 
 @frozen
@@ -92,28 +83,6 @@ class StaticLeases:
             record = await self._without_copies(record, done)
             await self.verifier.left(ended)
         return record, problem
-
-    async def brought_back(self, addresses: Mapping[str, str]) -> frozenset[str]:
-        """Return which bridges have their address of *addresses* neither from their profile nor from a DHCP server.
-
-        An activation that NetworkManager had planned before the profile was changed has a copy of the old one. An
-        administrator may have put the address into the profile since, and a lease may be without an end. Raises
-        Unavailable.
-        """
-        devices = (await self.profiles.inventory()).devices
-        known = {(device.link, str(device.lease4.address.ip)) for device in devices if device.lease4}
-        known |= {
-            (device.link, entry.get("address"))
-            for device in devices
-            if device.profile
-            for entry in device.profile.setting("ipv4", "address-data", ())
-        }
-        return frozenset(bridge for bridge, address in addresses.items() if (bridge, address) not in known)
-
-    async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
-        """Remove static leases that an activation has brought back. Raises Unavailable."""
-        await self.own.set(settings, again=True)
-        await self.verifier.left(addresses)
 
     def noted_now(self, record: BridgeRecord) -> BridgeRecord:
         """Return *record* with leases of an earlier boot noted in this one: the wall clock does not matter then."""

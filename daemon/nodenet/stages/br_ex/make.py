@@ -19,7 +19,7 @@ from nodenet.core.br_ex.activation import awaited_profile
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
-from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
 from nodenet.core.errors import Unavailable
@@ -129,14 +129,6 @@ class BridgeMaker:
         """Do the same, and note the leases that are left in this boot. Raises Unavailable, PublishFailed."""
         settled, problem = await self.settle(record)
         return self.hold_leases(settled), problem
-
-    async def brought_back(self, addresses: Mapping[str, str]) -> frozenset[str]:
-        """Return which bridges have their address by an activation of an old profile. Raises Unavailable."""
-        return await self._leases.brought_back(addresses)
-
-    async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
-        """Remove static leases that have ended and are on a bridge again. Raises Unavailable."""
-        await self._leases.remove_again(settings, addresses)
 
     def hold_leases(self, record: BridgeRecord) -> BridgeRecord:
         """Note leases of an earlier boot, still valid, as leases of this one. Raises PublishFailed."""

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 import structlog
 
@@ -34,6 +35,7 @@ from nodenet.core.errors import (
     Unavailable,
     UplinkRefused,
 )
+from nodenet.core.history.entry import Kind
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
@@ -44,6 +46,7 @@ from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
 from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.later_looks import (
@@ -63,6 +66,8 @@ from nodenet.stages.br_ex.remove import BridgeRemover
 from nodenet.stages.br_ex.repair import BridgeRepairer
 
 log = structlog.get_logger()
+
+T = TypeVar("T")
 
 PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
@@ -88,6 +93,8 @@ class ConfigureOvsEdges:
     systemd: Systemd
     gatherer: Gatherer
     datapath: Datapath
+    recorder: Recorder
+    """Lets the history have each change."""
 
 
 class ConfigureOvsStage:
@@ -153,7 +160,7 @@ class ConfigureOvsStage:
             return Skipped(reason, _plain(facts, record.uplinks))
         if request.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
-            return waiting or await self._remove(facts, record)
+            return waiting or await self._remove(facts, record, request)
         if done := await self._later.look(request, facts, record):
             return done
         waiting = await self._obstacle(facts)
@@ -187,7 +194,8 @@ class ConfigureOvsStage:
                 if waiting := await self._obstacle(facts):
                     return waiting
                 self._later.forget()
-                await self._remover.remove(transaction, known, record, (item.bridge,))
+                removal = self._remover.remove(transaction, known, record, (item.bridge,))
+                await self._recorded(Kind.BRIDGE_REMOVAL, request, transaction, removal)
                 text = f"Removed, to be made again: {wrong.sentence}"
                 log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
                 return Waiting(f"making the bridge again: {wrong.sentence}", seconds=0.0)
@@ -197,7 +205,7 @@ class ConfigureOvsStage:
         left = {} if adopted else await transaction.compare(json.dumps(plan.document), known.state)
         if left:
             await self._refuse_another_try(request)
-            return await self._make(transaction, plan, known, facts, left)
+            return await self._make(transaction, plan, known, facts, left, request)
         await self._mark(found)
         return await self._keep(plan, known, facts, record)
 
@@ -246,19 +254,31 @@ class ConfigureOvsStage:
             transaction, facts.selection, remembered=remembered, remembered_mac=mac
         )
 
-    async def _remove(self, facts: Facts, record: BridgeRecord | None) -> Skipped:
+    async def _remove(self, facts: Facts, record: BridgeRecord | None, request: Request) -> Skipped:
         async with self._edges.nmstate.transaction() as transaction:
             await self._remover.prove_rows()
             known = await self._gather(transaction, facts, record)
-            names = await self._remover.remove(transaction, known, record)
+            removal = self._remover.remove(transaction, known, record)
+            names = await self._recorded(Kind.BRIDGE_REMOVAL, request, transaction, removal)
         self._maker.forget(removed_in=self._pipeline.boot_id)
         self._edges.files.remove(BRIDGE_UP)
         self._later.forget()
         reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
         return Skipped(reason, _plain(facts, {name: known.uplink_of(name) for name in names}), Message.BRIDGE_REMOVED)
 
-    async def _make(
-        self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document
+    async def _recorded(self, kind: Kind, request: Request, transaction: Transaction, change: Awaitable[T]) -> T:
+        """Return what *change* returns; the history has it, or why it was undone, unless nothing was changed."""
+        try:
+            changed = await change
+        except NmstateFailure as failure:
+            await self._edges.recorder.bridge(kind, request.who, cause=failure.cause)
+            raise
+        if changed:
+            await self._edges.recorder.bridge(kind, request.who, transaction=transaction)
+        return changed
+
+    async def _make(  # noqa: PLR0913  (what was found)
+        self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document, request: Request
     ) -> Done | Waiting:
         if waiting := await self._obstacle(facts):
             return waiting
@@ -273,8 +293,9 @@ class ConfigureOvsStage:
             raise Unavailable(f"the node IP {late} came to {places[late]} while br-ex was planned", remedy=REMEDY)
         began, before = self._pipeline.now(), self._pipeline.record
         links = {name for uplink in plan.uplinks for name in (uplink.bridge, uplink.link)}
+        made = self._maker.make(transaction, plan, known)
         async with ovs_errors(self._edges.ovsdb, links):
-            record, problem = await self._maker.make(transaction, plan, known), None
+            record, problem = await self._recorded(Kind.BRIDGE, request, transaction, made), None
         if record.finish:
             record, problem = await self._maker.settle(record)
         log_changed(before, self._pipeline.boot_id, BRIDGE, left, "configure-ovs")

@@ -30,8 +30,7 @@ from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published
-from nodenet.core.settings.hosted import ClusterDnsTrust, HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import ClusterDnsTrust, HostedMode, Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus

@@ -308,8 +308,8 @@ class TrialRun:
                 Records(self._edges.files).save(
                     NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
                 )
-            kind = Kind.ROLLBACK if job.entry else Kind.TRIAL
-            story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good, was=job.was)
+            kind, verb = (Kind.ROLLBACK, "rollback") if job.entry else (Kind.TRIAL, "try")
+            story = Story(kind, job.facts.hostname, f"{verb} by {job.order.who}", good=job.is_good, was=job.was)
             await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
         log.info(
             f"Entry {job.entry.number} of the history is in force again; its file is installed as {job.target}"

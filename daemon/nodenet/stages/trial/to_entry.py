@@ -12,7 +12,7 @@ from itertools import takewhile
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
-from nodenet.core.history.entry import Entry
+from nodenet.core.history.entry import BRIDGES, Entry
 from nodenet.core.history.going_back import missing_nics, network_of
 from nodenet.core.node_file.content import Desired
 from nodenet.core.value import frozen
@@ -40,6 +40,7 @@ class ToEntry:
             raise UsageInvalid(f"the history has no entry {number}", remedy=LIST)
         if found.network is None:
             lacks = "its change was refused" if found.cause else "it was kept without its network"
+            lacks = "it is about br-ex; see `nodenetctl bridge`" if found.kind in BRIDGES else lacks
             raise UsageInvalid(f"entry {number} of the history has no network to go back to: {lacks}", remedy=LIST)
         if why := found.refused_for(hostname):
             raise UsageInvalid(f"entry {number} of the history cannot be used: {why}", remedy=LIST)
