@@ -9,12 +9,12 @@ from dataclasses import replace
 
 from hosted.rig import state
 from nodenet.core.errors import PublishFailed
+from nodenet.core.hosted_services.api_int import dead
 from nodenet.core.hosted_services.cluster import Known
-from nodenet.core.hosted_services.fallback import dead
 from nodenet.core.hosted_services.health import Answer, Result, Target
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Mode, Service
-from nodenet.hosted.api_int_trial import ApiIntTrial
+from nodenet.hosted.mover import ApiIntTrial
 from nodenet.hosted.state import State
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 
 from hosted.rig import state
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Service
-from nodenet.hosted.drain import Drain
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.hosted.state import State
+from nodenet.hosted.vip_keeper import Drain
 
 PEER = frozenset({"02:00:00:00:00:11"})
 

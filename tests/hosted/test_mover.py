@@ -12,12 +12,12 @@ import pytest
 from hosted.rig import state
 from hosted.test_checks import FakeProcesses
 from nodenet.core.hosted_services.cluster import Known
+from nodenet.core.hosted_services.haproxy import BY_WIRE
 from nodenet.core.hosted_services.health import Answer, Result, Target, Verdict
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration import AT_REST, Migration, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.redirect import BY_WIRE
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.mover import Mover

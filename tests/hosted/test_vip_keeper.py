@@ -13,10 +13,9 @@ from structlog.testing import capture_logs
 
 from hosted.rig import PEER_MAC, STRANGER_MAC, FakeAddresses, FakeWeights, FakeWire, inputs, state
 from nodenet.core.hosted_services.cluster import Known
-from nodenet.core.hosted_services.holders import REMEDY
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES
 from nodenet.core.hosted_services.model import ClusterNode, Place, Purpose, Role, Service
-from nodenet.core.hosted_services.stance import OUT, STAY_OUT_SECONDS, Stance
+from nodenet.core.hosted_services.vips import OUT, REMEDY, STAY_OUT_SECONDS, Stance
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State

@@ -14,6 +14,7 @@ from nodenet.stages.apply.records import CHANGE
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
 from simulation.keyfile import Settings, made
+from simulation.renamed import WORKS, rename
 
 if TYPE_CHECKING:
     from simulation.run import Run
@@ -119,8 +120,19 @@ def nic_renamed(run: Run, fault: Fault) -> None:  # noqa: ARG001
     if run.scenario.node.uplink:
         return
     mac, name = next(iter(run.world.nics.items()))
-    run.world.nics[mac] = "ens7" if name == "eth0" else "eth0"
-    run.world.cut_power()
+    if name == "eth1":  # it has exchanged its name with the other NIC
+        return
+    rename(run, {mac: "ens7" if name == "eth0" else "eth0"})
+
+
+@kind
+def nics_swapped(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    """An upgrade exchanges the names of two NICs; a profile that no node file has made stays with the name."""
+    node, nics = run.scenario.node, run.world.nics
+    if node.file not in WORKS or node.uplink or node.ovn or len(nics) < 2 or "ens7" in nics.values():
+        return
+    (one, name), (two, other) = nics.items()
+    rename(run, {one: other, two: name})
 
 
 @kind

@@ -7,8 +7,7 @@ from typing import Any
 from ruamel.yaml import YAML
 
 from core.hosted_cluster.test_conditions import API, GOOD, INGRESS, OPTIONS, member, with_members
-from nodenet.core.hosted_cluster.cluster_status import silent, status, unheard
-from nodenet.core.hosted_cluster.conditions import claims
+from nodenet.core.hosted_cluster.cluster_status import claims, silent, status, unheard
 from nodenet.core.hosted_cluster.node_report import Stack
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.model import Role, Service

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.hosted_cluster.conditions import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
-from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_cluster.node_report import NodeReport, Stack
-from nodenet.core.hosted_services.holders import REMEDY
+from nodenet.core.hosted_cluster.cluster_status import HOLDER_SECONDS, Seen, conditions, lonely, remembered, with_times
+from nodenet.core.hosted_cluster.node_report import Member, NodeReport, Stack
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Options, Role, Spec
 from nodenet.core.hosted_services.report import HostedHealth
+from nodenet.core.hosted_services.vips import REMEDY
 
 API, INGRESS, LB = map(ip_address, ("192.0.2.2", "192.0.2.3", "192.0.2.9"))
 OPTIONS = Options("baremetal", "c1.example.com", (API,), (INGRESS,))
@@ -76,19 +75,6 @@ def test_a_migration_that_the_settings_stop_is_degraded_with_the_cause() -> None
     assert states(seen)["Disabled"] == ("True", "Disabled")
     rests = replace(seen, migration=replace(moving, phase=Phase.EXTERNAL))
     assert states(rests)["Degraded"] == ("False", "Disabled")
-
-
-def test_older_nodes_at_an_external_load_balancer_are_named_until_a_record_says_where_that_is() -> None:
-    older = member("m0", mode=Mode.EXTERNAL)
-    seen = with_members(older, member("m1", mode=Mode.EXTERNAL, api_int=(LB,)), replace(older, alive=False))
-    assert states(seen)["Progressing"] == ("True", "OlderReports")
-    assert message(seen, "Progressing") == (
-        "Nodes whose report does not name the address of api-int (update nodenet there): m0"
-    )
-    known = replace(seen, migration=Migration(Phase.EXTERNAL, (LB,), (LB,)))
-    assert states(known)["Progressing"][0] == "False"
-    worker = with_members(member("w2", Role.WORKER, mode=Mode.EXTERNAL), member("m1"))
-    assert states(worker)["Progressing"][0] == "False"
 
 
 def test_a_report_about_an_object_that_was_deleted_is_named_until_the_node_follows_the_new_one() -> None:

@@ -10,9 +10,8 @@ from typing import Any
 import pytest
 
 from core.hosted_cluster.test_conditions import API, LB, OPTIONS, member
-from nodenet.core.hosted_cluster.first_record import after_removal, first_record
-from nodenet.core.hosted_cluster.members import Member
-from nodenet.core.hosted_cluster.migration_steps import View, step
+from nodenet.core.hosted_cluster.migration_steps import View, first_record, step
+from nodenet.core.hosted_cluster.node_report import Member
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.model import Mode, Role, Spec
 from nodenet.core.ip import IPAddress
@@ -130,10 +129,3 @@ def test_two_families_are_the_same_place_in_whatever_order_they_are_reported() -
 
 def test_without_a_usable_object_nothing_is_known() -> None:
     assert first_record(view(VIP, spec=None)) is None
-
-
-def test_a_cluster_whose_object_was_deleted_is_at_the_vips() -> None:
-    seen = view(at(LB), at(LB))
-    found = after_removal(seen)
-    assert place(found) == (API,)
-    assert step(found, seen).phase is Phase.VERIFY

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.hosted_cluster.test_conditions import API, LB, OPTIONS, member
-from nodenet.core.hosted_cluster.members import Member
 from nodenet.core.hosted_cluster.migration_steps import RETRY_SECONDS, WAIT_SECONDS, View, seconds, step
+from nodenet.core.hosted_cluster.node_report import Member
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Role, Spec

@@ -1,12 +1,11 @@
 """The status of the ClusterOperator."""
 
 from core.hosted_cluster.test_conditions import GOOD
-from nodenet.core.hosted_cluster.conditions import conditions, with_times
-from nodenet.core.hosted_cluster.openshift import status
+from nodenet.core.hosted_cluster.cluster_status import conditions, operator_status, with_times
 
 
 def test_the_conditions_of_the_object_and_the_version() -> None:
-    found = status(with_times(conditions(GOOD), None, 2, "T"), "1.2.3")
+    found = operator_status(with_times(conditions(GOOD), None, 2, "T"), "1.2.3")
     assert found["conditions"][0] == {
         "type": "Available",
         "status": "True",

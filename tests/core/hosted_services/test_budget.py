@@ -1,6 +1,6 @@
 """How often something may be done."""
 
-from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.hosted_services.units import Budget
 
 
 def test_a_burst_is_done_at_once_and_what_follows_with_pauses() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hosted_services.certificates import valid_until
+from nodenet.core.hosted_services.health import valid_until
 
 VERSION, SERIAL = (0xA0, b"\x02\x01\x02"), (0x02, b"\x07")
 UTC_TIME, GENERALIZED_TIME = 0x17, 0x18

@@ -9,7 +9,7 @@ from ipaddress import ip_address, ip_interface, ip_network
 
 import pytest
 
-from nodenet.core.hosted_services.dns_guard import REMOVAL, open_questions, outside, rules
+from nodenet.core.hosted_services.dns import REMOVAL, open_questions, outside, rules
 from nodenet.core.hosted_services.model import Here, Place
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot

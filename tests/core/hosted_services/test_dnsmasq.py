@@ -6,8 +6,7 @@ import pytest
 
 from nodenet.core.hosted_services.api_int import api_int
 from nodenet.core.hosted_services.dnsmasq import hosts
-from nodenet.core.hosted_services.here import expected
-from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Role, Service
+from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Role, Service, expected
 from nodenet.core.hosted_services.plan import plan
 
 OPTIONS = Options("baremetal", "ostest.example.com", (ip_address("192.0.2.2"),))

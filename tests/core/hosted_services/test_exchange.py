@@ -10,8 +10,8 @@ import pytest
 
 from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.duties import VipDuty, vip_duties
-from nodenet.core.hosted_services.exchange import patience, silent
 from nodenet.core.hosted_services.model import Place, Purpose
+from nodenet.core.hosted_services.vips import patience, silent
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, AddressFlag
 

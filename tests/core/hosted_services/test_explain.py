@@ -7,12 +7,11 @@ import pytest
 
 from core.hosted_services.test_report import GOOD
 from hosted_services_cases import CASES, read_inputs
-from nodenet.core.hosted_services.explain import TOPICS, explain
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.report import WITHOUT_SOURCE, Report, ServiceState, document
-from nodenet.core.hosted_services.stance import Stance
+from nodenet.core.hosted_services.report import TOPICS, WITHOUT_SOURCE, Report, ServiceState, document, explain
+from nodenet.core.hosted_services.vips import Stance
 
 VIPS = (ip_address("192.0.2.2"), ip_address("192.0.2.3"))
 

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from nodenet.core.hosted_services.fallback import (
+from nodenet.core.hosted_services.api_int import (
     PATIENCE_SECONDS,
     RETURN_ANSWERS,
     TRIAL_SECONDS,
@@ -15,10 +15,10 @@ from nodenet.core.hosted_services.fallback import (
     Look,
     Trial,
     Way,
-    after,
+    after_trial,
     dead,
-    parse,
-    render,
+    parse_trial,
+    render_trial,
 )
 
 BALANCER = frozenset({ip_address("192.0.2.200")})
@@ -32,7 +32,7 @@ def looks(trial: Trial, look: Look, seconds: float, began: float = 0.0) -> Trial
     """Return the trial after a look each three seconds."""
     now = began
     while now <= began + seconds:
-        trial = after(trial, now, look)
+        trial = after_trial(trial, now, look)
         now += 3
     return trial
 
@@ -45,11 +45,11 @@ def test_a_balancer_that_is_dead_for_a_minute_gives_its_name_to_a_vip_that_answe
 def test_a_vip_that_does_not_answer_gets_no_name_until_it_does() -> None:
     trial = looks(FRESH, SILENT, 3600)
     assert trial.way is Way.UNTRIED
-    assert after(trial, 3700, REPLACED).way is Way.VIP
+    assert after_trial(trial, 3700, REPLACED).way is Way.VIP
 
 
 def test_a_balancer_that_has_answered_once_keeps_its_name() -> None:
-    trial = after(FRESH, 0, GOOD)
+    trial = after_trial(FRESH, 0, GOOD)
     assert trial.way is Way.EXTERNAL
     assert looks(trial, REPLACED, 3600, began=10).way is Way.EXTERNAL
 
@@ -57,17 +57,17 @@ def test_a_balancer_that_has_answered_once_keeps_its_name() -> None:
 def test_the_name_goes_back_after_some_good_answers_in_a_row() -> None:
     trial = looks(FRESH, REPLACED, PATIENCE_SECONDS)
     for number in range(RETURN_ANSWERS - 1):
-        trial = after(trial, 100 + number, GOOD)
+        trial = after_trial(trial, 100 + number, GOOD)
     assert trial.way is Way.VIP
-    missed = after(trial, 200, REPLACED)
-    assert after(missed, 201, GOOD).way is Way.VIP
-    assert after(trial, 201, GOOD).way is Way.EXTERNAL
+    missed = after_trial(trial, 200, REPLACED)
+    assert after_trial(missed, 201, GOOD).way is Way.VIP
+    assert after_trial(trial, 201, GOOD).way is Way.EXTERNAL
 
 
 def test_the_file_says_the_same_to_a_companion_that_comes_back_and_to_nodenetd() -> None:
     for trial in (Trial(BALANCER), Trial(BALANCER, Way.EXTERNAL), *(Trial(BALANCER, Way.VIP, gone) for gone in GONE)):
-        content = render(trial)
-        assert parse(content, BALANCER) == trial
+        content = render_trial(trial)
+        assert parse_trial(content, BALANCER) == trial
         assert dead(content) == trial.dead
 
 
@@ -77,13 +77,13 @@ GONE = (BALANCER, BALANCER | OTHER)
 
 
 def test_a_file_about_another_balancer_says_nothing() -> None:
-    assert parse(render(Trial(BALANCER, Way.VIP, BALANCER)), OTHER) == Trial(OTHER)
+    assert parse_trial(render_trial(Trial(BALANCER, Way.VIP, BALANCER)), OTHER) == Trial(OTHER)
 
 
 def test_a_file_of_an_older_nodenet_names_the_dead_by_their_addresses_alone() -> None:
     content = b'{"addresses": ["192.0.2.200"], "way": "vip"}'
     assert dead(content) == BALANCER
-    assert render(Trial(BALANCER, Way.VIP, BALANCER)).strip() == content
+    assert render_trial(Trial(BALANCER, Way.VIP, BALANCER)).strip() == content
 
 
 @pytest.mark.parametrize(
@@ -96,22 +96,24 @@ def test_a_file_of_an_older_nodenet_names_the_dead_by_their_addresses_alone() ->
     ids=range(8),
 )
 def test_what_is_no_such_file_says_nothing(content: bytes | None) -> None:
-    assert parse(content, BALANCER) == FRESH
+    assert parse_trial(content, BALANCER) == FRESH
     assert dead(content) == frozenset()
 
 
 def test_in_a_migration_a_balancer_that_has_answered_loses_the_name_soon() -> None:
-    trial = after(FRESH, 0, replace(GOOD, migrates=True))
+    trial = after_trial(FRESH, 0, replace(GOOD, migrates=True))
     for now in (3, 6):
-        trial = after(trial, now, ON_TRIAL)
+        trial = after_trial(trial, now, ON_TRIAL)
         assert trial.way is Way.EXTERNAL
-    assert after(trial, 9, replace(SILENT, migrates=True)).way is Way.EXTERNAL, "no other one answers either"
-    assert after(trial, 9, replace(ON_TRIAL, patience=VIP_TRIAL_SECONDS)).way is Way.EXTERNAL, "a VIP may be taken over"
-    assert after(trial, 9, ON_TRIAL).way is Way.VIP
+    assert after_trial(trial, 9, replace(SILENT, migrates=True)).way is Way.EXTERNAL, "no other one answers either"
+    assert after_trial(trial, 9, replace(ON_TRIAL, patience=VIP_TRIAL_SECONDS)).way is Way.EXTERNAL, (
+        "a VIP may be taken over"
+    )
+    assert after_trial(trial, 9, ON_TRIAL).way is Way.VIP
 
 
 def test_one_that_replaces_a_dead_one_and_dies_is_replaced_at_once() -> None:
-    trial = looks(after(FRESH, 0, GOOD), ON_TRIAL, 9, began=3)
-    both = after(trial, 15, replace(ON_TRIAL, dead=BALANCER | OTHER))
+    trial = looks(after_trial(FRESH, 0, GOOD), ON_TRIAL, 9, began=3)
+    both = after_trial(trial, 15, replace(ON_TRIAL, dead=BALANCER | OTHER))
     assert both.dead == BALANCER | OTHER
-    assert after(both, 18, SILENT) == replace(both, good=0), "where none answers, nothing changes"
+    assert after_trial(both, 18, SILENT) == replace(both, good=0), "where none answers, nothing changes"

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.hosted_services.forwarding import SYSCTLS, forwarding_link, to_set
+from nodenet.core.hosted_services.dns import SYSCTLS, forwarding_link, to_set
 from nodenet.core.hosted_services.model import ON_PREMISES
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings

@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address, ip_network
 
-from nodenet.core.hosted_services.here import expected, here, likely
+from nodenet.core.hosted_services.model import expected, here, likely
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 

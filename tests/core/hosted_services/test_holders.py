@@ -2,7 +2,7 @@
 
 from ipaddress import ip_address
 
-from nodenet.core.hosted_services.holders import Sighting, holders, probe_seconds, strangers, with_macs
+from nodenet.core.hosted_services.vips import Sighting, holders, probe_seconds, strangers, with_macs
 
 VIP = ip_address("192.0.2.2")
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02", "0a:00:00:00:00:01")

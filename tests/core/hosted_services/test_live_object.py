@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.hosted_services.live_object import asked, is_usable, led_on, migration_in
+from nodenet.core.hosted_services.cluster import asked, is_usable, led_on, migration_in
 from nodenet.core.hosted_services.resource import GROUP, KIND, VERSION
 
 VERIFY = {"phase": "Verify", "from": ["192.0.2.2"], "to": ["192.0.2.9"]}

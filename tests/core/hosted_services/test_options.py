@@ -2,10 +2,8 @@
 
 from dataclasses import fields
 
-from nodenet.core.hosted_services.model import Options, Role
-from nodenet.core.hosted_services.options import options_of
-from nodenet.core.settings.hosted import Enabled
-from nodenet.core.settings.model import Settings
+from nodenet.core.hosted_services.model import Options, Role, options_of
+from nodenet.core.settings.model import Enabled, Settings
 from nodenet.core.settings.parse import parse
 
 TEXT = b"""platform = "baremetal"

@@ -6,7 +6,7 @@ import pytest
 
 from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.model import Origin, Service
-from nodenet.core.hosted_services.orders import Now, Order, may_stop, order
+from nodenet.core.hosted_services.units import Now, Order, may_stop, order
 
 INPUTS = read_inputs(CASES / "control-plane")
 DISK = replace(INPUTS, spec_origin=Origin.CACHE, nodes_origin=Origin.CACHE)

@@ -6,7 +6,7 @@ import subprocess
 import pytest
 
 from hosted_services_cases import CASES
-from nodenet.core.hosted_services.redirect import REMOVAL, TABLE, ports
+from nodenet.core.hosted_services.haproxy import REMOVAL, TABLE, ports
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")

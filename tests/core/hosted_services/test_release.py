@@ -1,12 +1,11 @@
 """The batch that takes VIPs off, whatever happens to the companion."""
 
 from hosted_services_cases import CASES, read_inputs
-from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.release import batch
+from nodenet.core.hosted_services.plan import plan, release_batch
 
 
 def lines(case: str) -> str:
-    return batch(plan(read_inputs(CASES / case)))
+    return release_batch(plan(read_inputs(CASES / case)))
 
 
 def test_each_vip_of_this_node_is_taken_off_every_link() -> None:

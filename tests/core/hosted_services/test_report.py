@@ -6,11 +6,10 @@ from ipaddress import ip_address
 import pytest
 
 from hosted_services_cases import CASES, read_inputs
-from nodenet.core.hosted_services.holders import REMEDY, Sighting
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.report import HostedHealth, Report, ServiceState, document
-from nodenet.core.hosted_services.stance import Stance
+from nodenet.core.hosted_services.vips import REMEDY, Sighting, Stance
 
 PLAN = plan(read_inputs(CASES / "control-plane"))
 MAC = "02:00:00:00:00:02"

@@ -1,6 +1,6 @@
 """Starts after failures: each later than the one before, never later than a minute."""
 
-from nodenet.core.hosted_services.restarts import FIRST_SECONDS, LONGEST_SECONDS, Restarts
+from nodenet.core.hosted_services.units import FIRST_SECONDS, LONGEST_SECONDS, Restarts
 
 
 def test_the_first_start_is_due_at_once() -> None:

@@ -1,6 +1,6 @@
 """Units: which of systemd's states mean that a service runs, and the words for the others."""
 
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 
 
 def test_what_runs() -> None:

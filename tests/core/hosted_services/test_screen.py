@@ -5,11 +5,10 @@ from ipaddress import ip_address
 from typing import Any
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
-from nodenet.core.hosted_services.holders import REMEDY, Sighting
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Spec
-from nodenet.core.hosted_services.report import Report, document
-from nodenet.core.hosted_services.screen import lines
+from nodenet.core.hosted_services.report import Report, document, lines
+from nodenet.core.hosted_services.vips import REMEDY, Sighting
 
 VIP, LB = PLAN.vips[0].address, ip_address("192.0.2.200")
 

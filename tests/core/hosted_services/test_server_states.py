@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hosted_services.server_states import Server, alive, render
+from nodenet.core.hosted_services.haproxy import Server, alive, render_states
 
 REST = "0 1 1 9 6 3 4 6 0 0 0 - 6443 - 0 0 - - 0"
 ANSWER = f"""1
@@ -48,11 +48,11 @@ def test_any_answer_is_taken(answer: str) -> None:
     ids=["alive", "dead", "at another address", "none is known to be alive", "the only one"],
 )
 def test_which_servers_begin_as_stopped(servers: tuple[Server, ...], stopped: tuple[str, ...]) -> None:
-    first, *lines = render(servers, alive(ANSWER), 6443).splitlines()
+    first, *lines = render_states(servers, alive(ANSWER), 6443).splitlines()
     assert first == "1"
     assert tuple(line.split()[3] for line in lines) == stopped
     assert all(len(line.split()) == 20 and line.split()[18] == "6443" for line in lines)
 
 
 def test_without_an_answer_all_begin_as_alive() -> None:
-    assert render((M0, M1), {}, 6443) == "1\n"
+    assert render_states((M0, M1), {}, 6443) == "1\n"

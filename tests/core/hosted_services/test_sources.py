@@ -4,8 +4,8 @@ from ipaddress import ip_address
 
 import pytest
 
+from nodenet.core.hosted_services.cluster import choose
 from nodenet.core.hosted_services.model import ClusterNode, Origin, Role, Spec
-from nodenet.core.hosted_services.sources import choose
 
 OFF = Spec(ingress_ha=False)
 NODE = ClusterNode("worker-0", (ip_address("192.0.2.20"),), Role.WORKER)

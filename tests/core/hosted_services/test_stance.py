@@ -4,11 +4,11 @@ import pytest
 
 from nodenet.core.hosted_services.keepalived import PRIORITIES
 from nodenet.core.hosted_services.model import Purpose
-from nodenet.core.hosted_services.stance import OUT, STAY_OUT_SECONDS, Stance, after, at_start, weight
+from nodenet.core.hosted_services.vips import OUT, STAY_OUT_SECONDS, Stance, at_start, next_stance, weight_of
 
 
 def seen(stance: Stance, *, strangers: bool = False, waited: float = 0.0, leaves: bool = False) -> Stance:
-    return after(stance, strangers=strangers, waited=waited, leaves=leaves)
+    return next_stance(stance, strangers=strangers, waited=waited, leaves=leaves)
 
 
 def test_a_free_wire_makes_a_candidate_at_the_first_look() -> None:
@@ -66,7 +66,7 @@ def test_a_companion_that_comes_back_changes_nothing_that_is_right(
 
 @pytest.mark.parametrize("purpose", Purpose)
 def test_the_weight_of_each_stance(purpose: Purpose) -> None:
-    assert weight(Stance.CANDIDATE, purpose, [20, 5]) == 25
-    assert weight(Stance.CANDIDATE, purpose, []) == 0
-    assert PRIORITIES[purpose] + weight(Stance.DRAINING, purpose, [20, 5]) == 1
-    assert {weight(stance, purpose, [20, 5]) for stance in (Stance.PROBING, Stance.STAYING_OUT)} == {OUT}
+    assert weight_of(Stance.CANDIDATE, purpose, [20, 5]) == 25
+    assert weight_of(Stance.CANDIDATE, purpose, []) == 0
+    assert PRIORITIES[purpose] + weight_of(Stance.DRAINING, purpose, [20, 5]) == 1
+    assert {weight_of(stance, purpose, [20, 5]) for stance in (Stance.PROBING, Stance.STAYING_OUT)} == {OUT}

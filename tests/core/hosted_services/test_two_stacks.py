@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.two_stacks import Listener, Others, why_waiting
+from nodenet.core.hosted_services.units import Listener, Others, why_waiting
 
 PORTS = (9445, 9444)
 

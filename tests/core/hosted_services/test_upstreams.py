@@ -3,9 +3,9 @@
 from dataclasses import replace
 from ipaddress import ip_address
 
-from nodenet.core.hosted_services.upstreams import MOST, NO_SERVER, is_believed, receivers, servers
+from nodenet.core.hosted_services.dnsmasq import MOST, NO_SERVER, is_believed, receivers, servers
 from nodenet.core.kernel.sock_diag import Listening
-from nodenet.core.settings.hosted import ClusterDnsTrust
+from nodenet.core.settings.model import ClusterDnsTrust
 
 SITE = (ip_address("10.0.0.1"), ip_address("fe80::1%eth0"))
 

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 from hosted_services_cases import CASES, read_inputs
 from nodenet.core.hosted_services.duties import vip_duties
+from nodenet.core.hosted_services.keepalived import guard_rules
 from nodenet.core.hosted_services.model import Inputs
-from nodenet.core.hosted_services.vrrp_guard import rules
 
 
 def made(inputs: Inputs) -> str:
-    return rules(inputs, vip_duties(inputs)) or ""
+    return guard_rules(inputs, vip_duties(inputs)) or ""
 
 
 def test_the_peers_of_each_family_are_accepted_on_the_link_of_the_vip_and_everything_else_is_dropped() -> None:

@@ -22,8 +22,7 @@ from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.stage_name import StageName
-from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, stage_path
-from nodenet.core.status.bus_values import signals
+from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, signals, stage_path
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialOrder
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType

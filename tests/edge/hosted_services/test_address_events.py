@@ -10,7 +10,7 @@ from contextlib import closing
 import pytest
 
 from edge.namespace import Namespace
-from nodenet.edge.hosted_services.address_events import AddressEvents
+from nodenet.edge.hosted_services.wire import AddressEvents
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),

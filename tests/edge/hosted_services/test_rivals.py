@@ -13,7 +13,7 @@ import pytest
 from edge.hosted_services.test_wire import MACS, hosts, pytestmark
 from edge.namespace import Namespace
 from nodenet.core.ip import IPAddress
-from nodenet.edge.hosted_services.rivals import Rivals
+from nodenet.edge.hosted_services.other_stacks import Rivals
 
 __all__ = ["hosts", "pytestmark"]
 OWN4, OWN6 = ip_address("192.0.2.11"), ip_address("2001:db8::11")

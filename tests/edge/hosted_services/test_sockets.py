@@ -8,8 +8,7 @@ import socket
 import pytest
 
 from nodenet.core.kernel.sock_diag import TCP
-from nodenet.edge.hosted_services.other_stacks import OtherStacks
-from nodenet.edge.hosted_services.sockets import Sockets, waiting
+from nodenet.edge.hosted_services.other_stacks import OtherStacks, Sockets, waiting
 
 STRANGER = 65533
 

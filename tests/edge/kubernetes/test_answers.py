@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodenet.core.persistent_ips.api import ApiAway, Expired
-from nodenet.edge.kubernetes.answers import LONGEST_REASON, Answer, event_error
+from nodenet.edge.kubernetes.session import LONGEST_REASON, Answer, event_error
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.kubernetes.certificates import expired_ca, refusal, refused
+from nodenet.edge.kubernetes.credentials import expired_ca, refusal, refused
 from tls_certificates import certificate, end_of
 
 SECONDS = 20.0

@@ -9,8 +9,7 @@ import pytest
 
 from edge.kubernetes.api_server import Reply, Request, api_server, status
 from nodenet.core.persistent_ips.api import ApiAway
-from nodenet.edge.kubernetes import session as module
-from nodenet.edge.kubernetes.session import Session
+from nodenet.edge.kubernetes.session import MOST_BYTES, PAUSES, Session
 
 
 async def test_a_renewed_token_is_used_by_the_next_request(tmp_path: Path) -> None:
@@ -80,7 +79,7 @@ async def test_patience_ends(tmp_path: Path) -> None:
         session = Session(str(server.kubeconfig), lambda _: None)
         assert (await session.request("GET", "/a")).status == 429
         await session.close()
-    assert len(server.requests) == 1 + module.PAUSES
+    assert len(server.requests) == 1 + PAUSES
 
 
 async def test_a_server_that_is_gone_is_away_and_is_found_again(tmp_path: Path) -> None:
@@ -100,7 +99,7 @@ async def test_a_server_that_is_gone_is_away_and_is_found_again(tmp_path: Path) 
 
 
 async def test_an_answer_without_an_end_is_not_kept(tmp_path: Path) -> None:
-    huge = b"x" * (module.MOST_BYTES + 1)
+    huge = b"x" * (MOST_BYTES + 1)
     async with api_server(tmp_path, lambda _: Reply(document=huge)) as server:
         session = Session(str(server.kubeconfig), lambda _: None)
         with pytest.raises(ApiAway, match="longer than"):

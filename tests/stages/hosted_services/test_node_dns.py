@@ -15,16 +15,14 @@ from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeOvsdb, FakePro
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.running import DnsLook, Running
-from nodenet.core.hosted_services.two_stacks import Listener, Others
+from nodenet.core.hosted_services.units import DnsLook, Listener, Others, Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import Enabled, HostedMode, HostedSettings, Settings
 from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges
 from stages.hosted_services.test_cluster_dns import SERVICE, FakeNames, FakeSockets
 from stages.hosted_services.test_on_disk import NODE, FakeApiInt, FakeCaches, cached

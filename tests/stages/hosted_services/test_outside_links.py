@@ -11,7 +11,7 @@ from nodenet.core.hosted_services.model import Here, Place
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.open_vswitch.bridges import OvsBridge
-from nodenet.stages.hosted_services.outside_links import RETRY_SECONDS, OutsideLinks
+from nodenet.stages.hosted_services.stage import RETRY_SECONDS, OutsideLinks
 
 HERE = Here("n", {Family.IPV4: Place(ip_address("192.0.2.10"), "eth0", ip_network("192.0.2.0/24"))})
 ALONE = Snapshot((Link(1, "eth0"),), (Address(ip_address("192.0.2.10"), 24, "eth0"),))

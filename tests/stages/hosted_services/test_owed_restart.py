@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fakes import FakeFiles
 from nodenet.core.hosted_services.paths import OWED_RESTART
-from nodenet.stages.hosted_services.owed_restart import OwedRestart
+from nodenet.stages.hosted_services.node_dns import OwedRestart
 from stages.hosted_services.test_node_dns import FakeTexts
 
 

@@ -12,15 +12,13 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.model import Here, Inputs
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Here, Inputs, options_of
 from nodenet.core.hosted_services.paths import COMPANION
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings, KubernetesSettings
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import Enabled, HostedMode, HostedSettings, KubernetesSettings, Settings
 from nodenet.stages.hosted_services.stage import STOPPED, TOPICS, HostedEdges, HostedServicesStage
 
 NODE_IP = ip_address("192.0.2.10")

@@ -84,6 +84,10 @@ class Entry:
     shown: dict[str, Any] = field(default_factory=dict)
     owned: dict[str, Any] = field(default_factory=dict)
     """What nodenet has made on the node by then (`left_over`)."""
+    macs: dict[str, str] = field(default_factory=dict)
+    """The permanent MAC of each NIC, by its name in the node file."""
+    names: dict[str, str] = field(default_factory=dict)
+    """The names of NICs that were other ones than in the node file, by these."""
 
     @property
     def in_force(self) -> bool:
@@ -111,7 +115,7 @@ def says_the_same(entry: Entry, newest: Entry | None) -> bool:
     """Return whether *entry* says nothing that *newest*, the entry before it, does not say."""
     if newest is None:
         return False
-    keys = ("result", "name", "digest", "hostname", "cause")
+    keys = ("result", "name", "digest", "hostname", "cause", "names")
     return all(getattr(entry, key) == getattr(newest, key) for key in keys) and entry.kind is newest.kind
 
 
@@ -170,12 +174,9 @@ def parse(content: bytes, number: int) -> Entry:
         raise ValueError(f"not a complete entry: {error}") from error
     texts = (entry.name, entry.boot_id, entry.who, entry.cause, entry.probes, entry.settings, entry.hostname or "")
     sound = all(isinstance(text, str) for text in texts) and isinstance(entry.good, bool)
-    if not (
-        sound
-        and isinstance(entry.time, int | float)
-        and isinstance(entry.shown, dict)
-        and isinstance(entry.owned, dict)
-    ):
+    parts = (entry.shown, entry.owned, entry.macs, entry.names)
+    sound = sound and isinstance(entry.time, int | float) and all(isinstance(each, dict) for each in parts)
+    if not (sound and all(isinstance(each, str) for each in (*entry.macs.values(), *entry.names.values()))):
         raise ValueError("not an entry: a value has another type")
     if entry.digest not in (digest, ""):
         raise ValueError("its text is not the one that its SHA-256 was made of")

@@ -1,6 +1,6 @@
 """What does nodenetd offer to programs over D-Bus, and how does it report changes to them?
 
-The objects, their interfaces and values come from ``core.status.bus_interfaces`` and ``core.status.bus_values``; how
+The objects, their interfaces and values come from ``core.status.bus_interfaces``; how
 calls are received and answered is in ``edge.bus.objects``.
 """
 
@@ -16,7 +16,7 @@ from nodenet import __version__
 from nodenet.core.boot import request
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.stage_name import StageName
-from nodenet.core.status import bus_values
+from nodenet.core.status import bus_interfaces
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.trial.trial import TrialOrder, order
@@ -71,13 +71,13 @@ class Service(BusObjects):
         if before is None:
             return
         was = {path: self._values(path, before) for path in OBJECTS}
-        for stage in bus_values.changed_stages(before, status):
+        for stage in bus_interfaces.changed_stages(before, status):
             self._sequence += 1
             body = [stage.name.value, stage.status.value, stage.detail, _microseconds_now(), self._sequence]
             self.emit(PATH, MANAGER, "StageChanged", body)
         for path in OBJECTS:
             self.emit_properties(path, was[path], self._values(path, status))
-        for name, signal in bus_values.signals(before, status).items():
+        for name, signal in bus_interfaces.signals(before, status).items():
             self.emit(PATH, MANAGER, name, signal)
 
     def values(self, path: str) -> dict[str, Any]:
@@ -87,8 +87,8 @@ class Service(BusObjects):
     def _values(self, path: str, status: BootStatus) -> dict[str, Any]:
         _, stage = OBJECTS[path]
         if stage is None:
-            return bus_values.of_manager(status, __version__, self._sequence)
-        return bus_values.of_stage(status, stage)
+            return bus_interfaces.of_manager(status, __version__, self._sequence)
+        return bus_interfaces.of_stage(status, stage)
 
     def document(self, member: str, arguments: list[str]) -> str | None:
         """Return the document that a question asks for, None for arguments that it does not take."""

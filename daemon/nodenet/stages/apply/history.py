@@ -111,6 +111,15 @@ class History:
         """Note that the node worked with *entry*. Raises PublishFailed."""
         self._write(replace(entry, good=True))
 
+    def note(self, entry: Entry, *, good: bool, macs: dict[str, str]) -> None:
+        """Note whether the node worked with *entry*, and which NICs it has now. Raises PublishFailed."""
+        self._write(replace(entry, good=good, macs=macs))
+
+    def of_file(self, digest: str, hostname: str | None) -> Entry | None:
+        """Return the newest entry after which the node file *digest* was in force. Raises PublishFailed."""
+        entry = next((each for each in self.all() if each.digest == digest and each.in_force), None)
+        return None if entry is None or entry.refused_for(hostname) else entry
+
     def _write(self, entry: Entry) -> None:
         self.files.write(path_of(entry.number), entries.render(entry, LONGEST), PRIVATE)
 
