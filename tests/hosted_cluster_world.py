@@ -18,9 +18,9 @@ from typing import Any
 
 from cluster_operator.fake_api import RESOURCE, FakeApi
 from hosted.rig import FakeBalancer, FakeDnsmasq, FakeFiles, FakeOthers, FakeTable, FakeUnits
-from hosted.test_api_int_trial import FakeFile
 from hosted.test_checks import FakeProcesses
 from hosted.test_cluster_source import FakeFiles as FakeCaches
+from hosted.test_mover import FakeFile
 from nodenet.cluster_operator.steward import LEASES, NODES, Steward
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster import node_report

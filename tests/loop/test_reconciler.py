@@ -631,8 +631,8 @@ async def test_a_reselection_runs_the_nodeip_stage_anew() -> None:
         await rig.until(lambda: rig.ready)
         await reconciler.reselect()
         assert rig[StageName.NMSTATE].attempts == 1
-        assert rig[StageName.NODEIP].requests == [Request(), Request(1, reselect=True)]
-        assert rig[StageName.CONFIGURE_OVS].requests[-1] == Request(1)
+        assert rig[StageName.NODEIP].requests == [Request(), Request(1, reselect=True, who="reselect")]
+        assert rig[StageName.CONFIGURE_OVS].requests[-1] == Request(1, who="reselect")
 
 
 async def test_bridge_remove_where_a_unit_makes_br_ex_is_refused_and_forgotten() -> None:
@@ -647,7 +647,7 @@ async def test_bridge_remove_where_a_unit_makes_br_ex_is_refused_and_forgotten()
         assert rig[StageName.CONFIGURE_OVS].attempts == 1
         rig.providers = {}
         await reconciler.reload()
-    assert rig[StageName.CONFIGURE_OVS].requests == [Request(), Request(1, retry_refused=True)]
+    assert rig[StageName.CONFIGURE_OVS].requests == [Request(), Request(1, retry_refused=True, who="reload")]
 
 
 async def test_a_removal_ordered_before_the_node_file_is_known_is_refused_by_it() -> None:

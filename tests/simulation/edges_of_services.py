@@ -125,6 +125,11 @@ class Processes(Edge):
     def environment(self, unit: str) -> Mapping[str, str] | None:
         return self.world.systemd.runs_with(unit)
 
+    def kubelet_arguments(self, unit: str) -> Sequence[str] | None:
+        """Return them as OpenShift's unit passes them."""
+        running = self.world.systemd.runs_with("kubelet.service") if unit == "kubelet.service" else None
+        return None if running is None else ("kubelet", f"--node-ip={running['KUBELET_NODE_IP']}")
+
 
 @dataclass(slots=True)
 class Resolved(Edge):

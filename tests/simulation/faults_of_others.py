@@ -74,13 +74,19 @@ def other_checkpoint(run: Run, fault: Fault) -> None:
     run.world.after(min(fault.lasts, 60.0), lambda: manager.release(point.path))
 
 
+SPARE = 0.8
+
+
 @kind
-def other_profile(run: Run, fault: Fault) -> None:  # noqa: ARG001
-    """An administrator adds a profile for a link that does not exist yet."""
+def other_profile(run: Run, fault: Fault) -> None:
+    """An administrator adds a profile for a link that does not exist yet, or a spare one for the uplink."""
     if not run.world.manager.running or run.world.manager.memory.points:
         return  # a rollback deletes profiles that came after its checkpoint: that is NetworkManager's law
     uuid = "d0000000-0000-4000-8000-000000000001"
-    connection = {"id": "storage", "uuid": uuid, "type": "802-3-ethernet", "interface-name": "eth7"}
+    is_spare = fault.pick >= SPARE and not run.scenario.node.uplink
+    name, link = ("spare", run.world.uplink) if is_spare else ("storage", "eth7")
+    connection: dict[str, object] = {"id": name, "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
+    connection |= {"autoconnect": False} if is_spare else {}
     run.world.manager.put(made({"connection": connection, "ipv4": {"method": "auto"}}, "", on_disk=True))
     run.world.disk.sync()
     run.world.rules.foreign_profiles.add(uuid)

@@ -105,7 +105,7 @@ async def _addressed(self: Any, expect: Any) -> None:
         raise NmstateFailure(FailureKind.VERIFICATION, f"{address} did not appear on {bridge}")
 
 
-def _at_once(_self: object, facts: Any, failure: NmstateFailure) -> Failed:
+def _at_once(_self: object, facts: Any, failure: NmstateFailure, _run: int) -> Failed:
     return Failed(Problem(Message.BRIDGE_FAILED, failure.cause, failure.remedy), facts, Again(CAUSES, 5.0))
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alerts import fired
-from core.hosted_cluster.test_conditions import GOOD as CLUSTER
+from core.hosted_cluster.test_cluster_status import GOOD as CLUSTER
 from core.hosted_services.test_report import GOOD as HOSTED
 from core.hosted_services.test_report import MAC, PLAN
 from core.persistent_ips.test_bus import DOCUMENT as CLAIMS

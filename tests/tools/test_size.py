@@ -21,7 +21,7 @@ def test_what_is_added_is_counted(tmp_path: Path) -> None:
         "daemon/nodenet/new.py": "one\ntwo\n",
         "tests/new.py": "one\n",
         "packaging/rpm/new.py": "one\ntwo\nthree\n",
-        "docs/dev/new.md": "four words of text",
+        "docs/man/new.5": "four words of text",
         "packaging/requirements.txt": "# pure\na==1 \\\n    --hash=sha256:0\nb.c==2\n",
         "daemon/nodenet/__pycache__/old.py": "no\n",
     }.items():

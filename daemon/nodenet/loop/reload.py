@@ -42,6 +42,10 @@ async def nothing_to_confirm(_: Facts) -> str | None:
     return None
 
 
+async def nothing_of_others(_: Facts) -> None:
+    """Keep nothing."""
+
+
 class Undo(Protocol):
     """What undoes a change of the network that is open, and that no process works on any more."""
 
@@ -83,6 +87,8 @@ class StageSet:
     trial: TrialRunner | None = None
     """What tries node files, where nodenetd applies them."""
     undo: Undo = NOTHING_OPEN
+    keep_others: Callable[[Facts], Coroutine[Any, Any, None]] = nothing_of_others
+    """Keeps what other programs have on br-ex; asked for with each beat of a node that is ready."""
 
 
 @frozen

@@ -15,7 +15,7 @@ from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read
 from nodenet.stages.apply.history import History, path_of
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder, Story
 
 FILE = read("w.yml", b"interfaces:\n- name: eth0\n  type: ethernet\n")
@@ -112,6 +112,9 @@ async def test_the_history_knows_the_nics_of_a_file_that_is_in_force() -> None:
     assert first is not None
     assert (first.number, first.macs, first.names) == (1, {"eth0": MAC}, {})
     rig.kernel.now = Snapshot(links=(Link(2, "eth0", mac=OTHER_MAC),))
+    await rig.committed()
+    assert rig.history.of_file(FILE.digest, "w") == first  # a second run in one boot writes nothing
+    rig.recorder = replace(rig.recorder, boot_id="c" * 32)
     await rig.committed()
     rig.kernel.now = Snapshot()
     await rig.committed()  # a NIC that is gone is not forgotten

@@ -32,13 +32,13 @@ from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.errors import StageFailed, Unavailable
 from nodenet.core.ip import IPAddress
+from nodenet.core.node_ip.kubelets import RANCHER, Wiring
 from nodenet.core.node_ip.published_files import (
-    CRIO_DROP_IN,
-    KUBELET_DROP_IN,
     NAMES_NODE_IPS,
     Publication,
     files,
     node_ips,
+    without_arguments,
 )
 from nodenet.core.resolver import resolv_conf
 from nodenet.core.resolver.view import DROP_IN, LEFT_ALONE, RESOLV_CONF, names
@@ -75,8 +75,9 @@ def remove_published(*, drop_ins: bool) -> None:
     A drop-in with any other content than nodenetd's is left. Where another program is the node's DNS server, it stays.
     """
     published, _ = node_ips({path: disk.read(path) for path in NAMES_NODE_IPS})
-    for path in (KUBELET_DROP_IN, CRIO_DROP_IN) if drop_ins else ():
-        if disk.read(path) in _contents(published, path):
+    for path, contents in _drop_ins(published).items() if drop_ins else ():
+        found = disk.read(path)
+        if found and without_arguments(found) in contents:
             disk.remove(path)
     own = unit_states(show((DNS,)))[DNS].active in RUNNING
     take_note_out(published if own else ())
@@ -86,12 +87,15 @@ def remove_published(*, drop_ins: bool) -> None:
     systemctl("daemon-reload")
 
 
-def _contents(published: tuple[IPAddress, ...], path: object) -> set[bytes | None]:
-    """Return what nodenetd may have written to *path*."""
-    if not published:
-        return set()
-    both = (Publication(published, remote_worker=remote) for remote in (False, True))
-    return {file.content for publication in both for file in files(publication) if file.path == path}
+def _drop_ins(published: tuple[IPAddress, ...]) -> dict[PurePosixPath, set[bytes | None]]:
+    """Return what nodenetd may have written for units, without the arguments of kubelet, which depend on its unit."""
+    found: dict[PurePosixPath, set[bytes | None]] = {}
+    wiring = Wiring(rancher=tuple((unit, True) for unit in RANCHER))
+    for remote in (False, True) if published else ():
+        for file in files(Publication(published, remote, wiring)):
+            if file.unit:
+                found.setdefault(file.path, set()).add(file.content)
+    return found
 
 
 async def _read_configuration() -> str | None:

@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nodenet import __version__
+from nodenet.core.boot import request
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.stage_name import StageName
 from nodenet.core.status import bus_interfaces
@@ -23,17 +24,21 @@ from nodenet.core.value import frozen
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.bus.objects import BusObjects
 
+BY_ROOT = " (uid 0)"
+"""No other caller gets an order through (`BusObjects`)."""
+
 
 @frozen
 class Orders:
     """What callers may ask for; each may raise NodenetError."""
 
-    reload: Callable[[], Awaitable[None]]
-    prune: Callable[[], Awaitable[None]]
+    reload: Callable[[str], Awaitable[None]]
+    """Takes who asks for it, for the history; the same below."""
+    prune: Callable[[str], Awaitable[None]]
     """Reloads, and removes what earlier node files have left over."""
-    reselect: Callable[[], Awaitable[None]]
-    remove_bridge: Callable[[], Awaitable[None]]
-    run_stage: Callable[[StageName], None]
+    reselect: Callable[[str], Awaitable[None]]
+    remove_bridge: Callable[[str], Awaitable[None]]
+    run_stage: Callable[[StageName, str], None]
     inhibit: Callable[[StageName, str, str], int]
     """Returns the descriptor that goes to the caller; it is closed here once it is sent."""
     explain: Callable[[str], str]
@@ -98,14 +103,15 @@ class Service(BusObjects):
         """Do what an order asks for; return the descriptor of an inhibitor, or the history. Raises NodenetError."""
         orders = self._orders
         bare = {
-            "Reload": orders.reload,
-            "Prune": orders.prune,
-            "Reselect": orders.reselect,
-            "RemoveBridge": orders.remove_bridge,
+            "Reload": (orders.reload, request.RELOAD),
+            "Prune": (orders.prune, request.RELOAD),
+            "Reselect": (orders.reselect, request.RESELECT),
+            "RemoveBridge": (orders.remove_bridge, request.REMOVE),
         }
         match member, arguments:
             case name, [] if name in bare:
-                await bare[name]()
+                ask, what = bare[name]
+                await ask(f"{what}{BY_ROOT}")
             case "Try", [name, digest, seconds, who]:
                 await self._orders.try_file(order(name, digest, seconds, who))
             case "ConfirmTrial", [digest]:
@@ -115,7 +121,7 @@ class Service(BusObjects):
             case "RollBackTo", [number, seconds, who, force]:
                 await self._orders.try_file(self._orders.to_entry(int(number), seconds, who, force == str(True)))
             case "RunStage" | "Run", [name]:
-                self._orders.run_stage(_stage(name))
+                self._orders.run_stage(_stage(name), f"{request.run(name)}{BY_ROOT}")
             case "Inhibit", [stage, who, why]:
                 return self._orders.inhibit(_stage(stage), who, why)
             case "History", []:

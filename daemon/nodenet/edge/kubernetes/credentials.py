@@ -89,9 +89,12 @@ def load(path: str, table: str = "kubernetes") -> tuple[Access, tuple[str, ...]]
     remedy = f"Correct the file, or set `[{table}] kubeconfig`" if table else "Correct the file"
     try:
         with Path(found).open("rb") as file:
-            mode, content = os.fstat(file.fileno()).st_mode, file.read(MOST_BYTES + 1)
+            status, content = os.fstat(file.fileno()), file.read(MOST_BYTES + 1)
+        if status.st_uid not in (0, os.geteuid()):
+            cause = f"The kubeconfig {found} is not used: it belongs to uid {status.st_uid}"
+            raise Unavailable(cause, remedy=f"Run `chown root {found}`")
         access = parse(content, found.parent)
-        if problem := exposed(access, mode & 0o7777):
+        if problem := exposed(access, status.st_mode & 0o7777):
             raise Unavailable(f"The kubeconfig {found} is not used: {problem}", remedy=f"Run `chmod 600 {found}`")
     except OSError as error:
         raise Unavailable(f"The kubeconfig {found} cannot be read: {error.strerror}", remedy=remedy) from error

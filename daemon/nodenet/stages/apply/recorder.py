@@ -14,6 +14,7 @@ from typing import Any
 import structlog
 
 from nodenet.core.apply.renamed import Renamed, macs_of
+from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.history.entry import PREFIX, Entry, Kind, Result
 from nodenet.core.history.left_over import left_over, named_in, owned_after
@@ -27,8 +28,7 @@ from nodenet.core.value import frozen
 from nodenet.ports import Clock, Kernel, Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
-from nodenet.stages.apply.network_before import network_of_file
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 
 log = structlog.get_logger()
 
@@ -86,10 +86,10 @@ class Recorder:
                 shown = await shown_now(transaction)
                 owned = owned_after(last.owned if last else {}, named_in(wish.document), story.was, shown)
                 self.history.add(replace(made, shown=shown, owned=owned, macs=macs, names=names))
-            elif (story.good and not last.good) or last.macs != macs:
+            elif (story.good and not last.good) or (last.macs != macs and last.boot_id != self.boot_id):
                 self.history.note(last, good=story.good or last.good, macs=macs)
         except (Unavailable, PublishFailed) as error:
-            _say(file, error)
+            _say(file.name, error)
 
     async def left_over(self, wish: Desired, hostname: str | None, transaction: Transaction) -> dict[str, Any]:
         """Return what earlier files have made and *wish* does not name; nothing where the history cannot be read."""
@@ -106,7 +106,22 @@ class Recorder:
         try:
             self.history.add(self._entry(file, story, Result.REFUSED))
         except PublishFailed as error:
-            _say(file, error)
+            _say(file.name, error)
+
+    async def bridge(self, kind: Kind, who: str, *, cause: str = "", transaction: Transaction | None = None) -> None:
+        """Record that br-ex was made or removed, or with *cause*, that it was refused; the file in force is the same.
+
+        With the network that *transaction* shows, and without its profiles: a way back leaves br-ex alone.
+        """
+        try:
+            last = self.history.in_force()
+            file = NodeFile(last.name, last.text, last.digest) if last else NodeFile("", "", "")
+            story = Story(kind, last.hostname if last else None, who, cause=cause)
+            made = self._entry(file, story, Result.REFUSED if cause else Result.COMMITTED)
+            shown = await shown_now(transaction) if transaction and not cause else {}
+            self.history.add(replace(made, shown=shown))
+        except PublishFailed as error:
+            _say(BRIDGE, error)
 
     def _entry(self, file: NodeFile, story: Story, result: Result) -> Entry:
         return Entry(
@@ -134,6 +149,6 @@ async def shown_now(transaction: Transaction) -> dict[str, Any]:
         return {}  # it is for people; the profiles are the way back
 
 
-def _say(file: NodeFile, error: NodenetError) -> None:
-    text = f"The history has no entry of {file.name}: {error.cause}"
+def _say(name: str, error: NodenetError) -> None:
+    text = f"The history has no entry of {name}: {error.cause}"
     log.warning(text, message=Message.RECORD_UNREADABLE, remedy=error.remedy)

@@ -27,6 +27,8 @@ class Job:
     facts: Facts
     began: float
     retry_refused: bool
+    who: str
+    """Who asked for it, for the history."""
     interrupted: bool = False
     """Whether an apply of this file was interrupted that may have cut the node off, and there is a way back."""
     unsettled: frozenset[str] = frozenset()
@@ -59,6 +61,5 @@ class Job:
         """What the history has to say of the pass beside its file; *was*: the network before it."""
         kind = Kind.NODE_FILE if self.file.digest == self.facts.digest else Kind.GOING_BACK
         kind = Kind.PRUNE if pruned else kind
-        who = "an administrator" if self.retry_refused else "the boot"
         said = probes.removeprefix("; ")
-        return Story(kind, self.facts.hostname, who, said, cause, was=was, renamed=self.renamed)
+        return Story(kind, self.facts.hostname, self.who, said, cause, was=was, renamed=self.renamed)

@@ -41,12 +41,11 @@ from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.moved import prepared
-from nodenet.stages.apply.network_before import network_of_file
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder, shown_now
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
@@ -144,7 +143,8 @@ class NmstateStage:
             wish = await self._node_files.wanted(file, found)
         cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
         prune = request.prune or self._prunes
-        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short, prune=prune)
+        began, retry = self._pipeline.now(), request.retry_refused
+        job = Job(file, wish, facts, began, retry, request.who, cut_short, prune=prune)
         followed = await self._other_names.followed(job)
         if isinstance(followed, Waiting):
             return replace(followed, facts=self._in_force.before(facts))

@@ -1,19 +1,41 @@
-"""The guard of port 53: its rules are nft's, and a link's name cannot write into them."""
+"""Who may ask DNS of a node, which links forward, and what is said when nothing answers."""
 
 from __future__ import annotations
 
 import os
 import shutil
 import subprocess
+from dataclasses import replace
 from ipaddress import ip_address, ip_interface, ip_network
 
 import pytest
 
-from nodenet.core.hosted_services.dns import REMOVAL, open_questions, outside, rules
-from nodenet.core.hosted_services.model import Here, Place
+from nodenet.core.boot.facts import Facts
+from nodenet.core.hosted_services import dns
+from nodenet.core.hosted_services.dns import REMOVAL, SYSCTLS, forwarding_link, open_questions, outside, rules, to_set
+from nodenet.core.hosted_services.model import ON_PREMISES, Here, Place
+from nodenet.core.hosted_services.units import Running
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.node_ip.select import Selection
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.settings.model import Settings
+
+
+def test_each_has_a_cause_and_a_remedy() -> None:
+    found = dns.missing("/usr/sbin/dnsmasq")
+    assert found.cause == "dnsmasq of this node is not started: /usr/sbin/dnsmasq is not installed"
+    assert found.remedy == 'Install dnsmasq, or set `enabled = "no"` in `[hosted]`'
+    assert dns.taken("x has it").message is Message.DNS_PORT_TAKEN
+    assert dns.nameless().remedy == "See `journalctl -b -u dbus`"
+    assert dns.of("cause", "").remedy == "See `systemctl status nodenet-dnsmasq.service`"
+
+
+def test_a_unit_that_is_not_there_is_installed_and_one_that_fails_is_looked_at() -> None:
+    assert dns.down(Running("not-found", "inactive")).remedy == "Install nodenet's units again"
+    assert dns.down(Running("loaded", "failed")).remedy == "See `journalctl -u nodenet-dnsmasq.service`"
+
 
 V4 = Place(ip_address("192.0.2.10"), "br-ex", ip_network("192.0.2.0/24"))
 V6 = Place(ip_address("2001:db8::10"), "br-ex", ip_network("2001:db8::/64"))
@@ -139,3 +161,36 @@ def test_nft_accepts_the_rules_twice_and_their_removal() -> None:
         ["unshare", "--net", "nft", "-f", "-"], input=made, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
+
+
+NODE_IP = ip_address("192.0.2.5")
+SETTINGS = Settings(platform="baremetal", api_vips=(ip_address("192.0.2.2"),))
+FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))
+
+
+@pytest.mark.parametrize("platform", sorted(ON_PREMISES))
+def test_the_link_of_the_node_ip_forwards(platform: str) -> None:
+    assert forwarding_link(replace(SETTINGS, platform=platform), FACTS) == "eth0"
+
+
+def test_below_br_ex_it_is_the_bridge() -> None:
+    assert forwarding_link(SETTINGS, replace(FACTS, bridge="br-ex", uplink="eth0")) == "br-ex"
+    assert forwarding_link(SETTINGS, replace(FACTS, bridge="br-ex", uplink="eth1")) == "eth0"
+
+
+@pytest.mark.parametrize(
+    ("settings", "facts"),
+    [
+        (replace(SETTINGS, platform="aws"), FACTS),
+        (replace(SETTINGS, api_vips=()), FACTS),
+        (SETTINGS, Facts()),
+    ],
+)
+def test_no_other_link_forwards(settings: Settings, facts: Facts) -> None:
+    assert forwarding_link(settings, facts) is None
+
+
+def test_only_what_differs_is_set() -> None:
+    """A family that the kernel lacks has no setting."""
+    assert to_set(dict.fromkeys(SYSCTLS, "1")) == {}
+    assert to_set({SYSCTLS[0]: "0"}) == {SYSCTLS[0]: "1"}
