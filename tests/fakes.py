@@ -15,7 +15,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.hosted_services.model import Here, Inputs, Options
 from nodenet.core.hosted_services.plan import NodePlan, plan
-from nodenet.core.hosted_services.running import DnsLook, Running
+from nodenet.core.hosted_services.units import DnsLook, Running
 from nodenet.core.hostname.sources import Source
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour

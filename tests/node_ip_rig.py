@@ -8,6 +8,7 @@ from ipaddress import ip_address, ip_network
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeManager, FakeProfiles, FakeSystemd
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.patience import MOST_SECONDS
@@ -61,8 +62,8 @@ class Rig:
         self.files.content = {path: content for path, content in self.files.content.items() if path[:5] != "/run/"}
         self.restart()
 
-    async def attempt(self) -> Outcome:
-        return await self.stage.attempt(Facts())
+    async def attempt(self, facts: Facts | None = None, request: Request = NOTHING) -> Outcome:
+        return await self.stage.attempt(facts or Facts(), request)
 
     async def give_up(self) -> Rig:
         """Let the minute pass in which the node IPs of a record without NIC are waited for."""
@@ -72,9 +73,9 @@ class Rig:
         self.clock.now += MOST_SECONDS
         return self
 
-    async def published(self) -> Facts:
+    async def published(self, facts: Facts | None = None, request: Request = NOTHING) -> Facts:
         """Publish, and return the facts."""
-        outcome = await self.attempt()
+        outcome = await self.attempt(facts, request)
         assert isinstance(outcome, Done), outcome
         return outcome.facts
 

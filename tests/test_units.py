@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nodenet.cli.adoption.former_chain import IN_CHARGE
+from nodenet.cli.adoption.gather import IN_CHARGE
 from nodenet.cli.main import VERBS
 from nodenet.core.adoption.former_chain import CONFIGURING, MARKER
 from nodenet.core.boot.stages import new_boot

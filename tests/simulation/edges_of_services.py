@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from ipaddress import IPv4Interface
+from ipaddress import IPv4Interface, IPv6Network
 from typing import TYPE_CHECKING
 
 from simulation.faults import Fault, kind
@@ -12,6 +12,8 @@ from simulation.nmstate import Trouble
 if TYPE_CHECKING:
     from simulation.run import Run
 
+PREFIX_OF_OTHER = IPv6Network("2001:db8:bad::/64")
+"""What a host announces that should not be a router."""
 TROUBLES = tuple(
     (where, how)
     for where, hows in (
@@ -118,6 +120,15 @@ def gateway_dead(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     segment = run.world.uplink_segment
     segment.gateway_up = False
     return lambda: setattr(segment, "gateway_up", True)
+
+
+@kind
+def router_appears(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """Another host of the LAN announces itself as a router, on a LAN that has none for IPv6."""
+    segment = run.world.uplink_segment
+    if segment.prefix6 is None:
+        segment.prefix6 = PREFIX_OF_OTHER
+    return lambda: setattr(segment, "prefix6", None if segment.prefix6 is PREFIX_OF_OTHER else segment.prefix6)
 
 
 @kind

@@ -2,12 +2,13 @@
 
 P11  the node IP of the next boot is on the NIC of this one, and is the same unless its server gave another one
 P12  while the node file fails, kubelet starts with no address that the node did not have in its last boot
+P13  kubelet starts with no family that neither the last boot nor a VIP or a setting names, but in a first boot
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
@@ -44,6 +45,8 @@ class NextBoot:
     holds_kubelet: bool = False
     """Whether `on_failure` is "auto"."""
     file_failed: Callable[[], bool] = lambda: False
+    named_by_vips: frozenset[int] = frozenset()
+    """The IP versions that VIPs or `families` name; no node file here names IPv6."""
 
     def published(self, content: bytes) -> None:
         """The node IPs for kubelet are about to be written."""
@@ -63,6 +66,7 @@ class NextBoot:
         if self.holds_kubelet and self.file_failed():
             new = set(addresses) - self.given - set(before.addresses if before else ())
             world.rules.hold("P12", f"the node file fails, and kubelet starts with {sorted(new)}", holds=not new)
+        self._look_at_families(before, now)
         if before is None or before.boot == now.boot or before.mac not in world.nics:
             return
         moved = f"from {before.addresses[0]} to {addresses[0]}"
@@ -70,3 +74,13 @@ class NextBoot:
         asked = any(f'"{addresses[0]}"'.encode() in content for content in world.disk.node_files)
         may_change = bool(self.struck.keys() & CHANGE_THE_ADDRESS) or ":" in before.addresses[0] or asked
         world.rules.hold("P11", f"the node IP changes {moved}", holds=may_change or addresses[0] == before.addresses[0])
+
+    def _look_at_families(self, before: NodeIps | None, now: NodeIps) -> None:
+        """Compare with what names a family; a first boot that nothing names one for takes what is there."""
+        named = {*self.named_by_vips, *_versions(before.addresses if before else ())}
+        new = _versions(now.addresses) - named if named else ()
+        self.world.rules.hold("P13", f"nothing names IPv{new}, and kubelet starts with {now.addresses}", holds=not new)
+
+
+def _versions(addresses: Iterable[str]) -> set[int]:
+    return {ip_address(each).version for each in addresses if each}

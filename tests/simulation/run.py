@@ -127,10 +127,12 @@ class Run:
     def go(self) -> None:
         """Run to the end. Raises Violation."""
         world = self.world
-        prepare(world, self.scenario.node)
+        node = self.scenario.node
+        prepare(world, node)
         next_boot = world.rules.next_boot
         next_boot.struck, next_boot.file_failed = self.struck, self._file_fails
-        next_boot.holds_kubelet = self.scenario.node.on_failure == "auto"
+        next_boot.named_by_vips = frozenset({4}) if node.vips or node.families == "ipv4" else frozenset()
+        next_boot.holds_kubelet = node.on_failure == "auto"
         for fault in self.scenario.faults:
             self._arrange(fault)
         world.after(self.scenario.healed_after, self._heal)

@@ -28,7 +28,7 @@ from harness import Dhcp, Flavour, Ipv6, Lab, LabError, Lan, Node, install_produ
 from pinger import Pinger  # noqa: E402
 from story import settle, stage, status  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 SETTINGS = {
     "/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
 }
@@ -310,10 +310,7 @@ def judged(measured: Measured) -> Iterator[Figure]:
 HOW = """\
 Written by `python tools/bench/bridge.py`; {runs} runs of each kind on one node each, Open vSwitch's userspace datapath,
 in turns with a bare `libnmstate.apply` of the same document, which is rolled back. Median and worst, in seconds.
-Without route or address: read over rtnetlink every 20 ms, so that up to 0.02 s of a gap are the reading's. Silent: the
-longest silence of a ping from the LAN, every 20 ms. Back: from the start of the stage (of the call) until the node IP
-is there and the LAN hears from it; what follows is verification and, over DHCP, the server's word that the address is
-the bridge's.
+Silent: the longest silence of a ping from the LAN, every 20 ms. Back: until the LAN hears from the node IP again.
 """
 WHY = "see `ip -ts monitor link address neigh` and NetworkManager's journal on the node for what took longer"
 WHY_MORE = "the proof of Open vSwitch, libnmstate's show and difference, and NetworkManager's profiles come before it"

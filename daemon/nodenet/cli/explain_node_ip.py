@@ -15,10 +15,9 @@ from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import PurePath
 
-from nodenet.cli import saved
+from nodenet.cli import saved, status
 from nodenet.cli.difference import show
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import PublishFailed, UsageInvalid
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel import iproute_read as iproute_json
@@ -127,7 +126,9 @@ def _this_host() -> tuple[Snapshot, PolicyReading]:
     from nodenet.edge.kernel import netlink  # noqa: PLC0415
 
     found = settings.parse(settings_files.read()).settings
-    return netlink.snapshot(), read_policy(found, _readable(PurePath(HINT_FILE)))
+    wished = read_policy(found, _readable(PurePath(HINT_FILE)))
+    named = frozenset(map(Family, (status.read() or {}).get("node_file_families", ())))
+    return netlink.snapshot(), replace(wished, policy=replace(wished.policy, named=named))
 
 
 def _live(snapshot: Snapshot, policy: Policy, published: LastPublished | None) -> Selection:
@@ -202,7 +203,9 @@ def _print_table(selection: Selection) -> None:
     table = Table(("LINK", "ADDRESS", "VERDICT", "RULE", "BECAUSE"))
     for item in selection.candidates:
         where = f"{item.address}/{item.prefix_length}"
-        table.add((item.link, where, item.verdict.value, item.rule.value, item.sentence), COLOURS[item.verdict])
+        given = f" ({item.source})" if item.verdict is Verdict.SELECTED and item.source != "static" else ""
+        row = (item.link, where, item.verdict.value, item.rule.value, item.sentence + given)
+        table.add(row, COLOURS[item.verdict])
     print(table.render(coloured=sys.stdout.isatty()))
     lines = [f"Note: {note}." for note in selection.notes]
     lines += [f"May still change: {pending.reason}." for pending in selection.pending]

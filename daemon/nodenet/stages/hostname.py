@@ -27,7 +27,7 @@ from nodenet.core.hostname.sources import (
 )
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find
-from nodenet.core.node_file.named_macs import named_macs
+from nodenet.core.node_file.find import named_macs
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Files, Host, Kernel, LeaseNames
 from nodenet.stage_edges import StageEdges

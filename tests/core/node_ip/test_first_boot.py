@@ -33,7 +33,7 @@ def test_a_family_that_a_server_may_still_give(
     document = host(*(("eth0", address, 100) for address in addresses))
     policy = Policy(families=families)  # type: ignore[arg-type]
     selection = chosen(document, policy)
-    assert unanswered(from_document(document), policy, "eth0", selection.selected) is lacking
+    assert unanswered(from_document(document), policy, selection) is lacking
 
 
 def found(*activating: str, automatic: tuple[str, ...] = (), settled: tuple[str, ...] = ("eth1",)) -> Inventory:

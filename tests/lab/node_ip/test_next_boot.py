@@ -153,3 +153,33 @@ def test_a_typo_in_the_first_file_holds_kubelet_beside_dhcp(product_node: NodeFa
     node.reboot()  # a node that has its address starts kubelet with it
     document = settle(node, timeout=60)
     assert (document["health"], document["ready"], document["node_ips"]) == ("degraded", True, ["10.88.0.50"])
+
+
+VIPS = 'platform = "baremetal"\napi_vips = ["10.88.0.5"]\n[stages]\nresolv-prepender = "skip"\n'
+
+
+@pytest.mark.parametrize(("settings", "ipv6"), [("", Ipv6.SLAAC), ("", Ipv6.DHCP), (VIPS, Ipv6.DHCP)])
+def test_a_router_that_appears_gives_kubelet_no_second_family(
+    product_node: NodeFactory, lan: Lan, settings: str, ipv6: Ipv6
+) -> None:
+    """In a later boot, or beside VIPs in the first one; what a reselection takes is shown with its router."""
+    lan.start_dhcp(ONLY4 if not settings else Dhcp(ipv6=ipv6))
+    node = product_node(flavour=Flavour.OPENSHIFT, files={SETTINGS: settings})
+    node.boot()
+    (node_ip,) = settle(node)["node_ips"]
+    node.off()
+    lan.stop_dhcp()
+    lan.start_dhcp(Dhcp(ipv4=False, ipv6=ipv6))
+    node.boot()
+    node.wait_until("ip -6 address show dev eth0 scope global -tentative | grep -q fd88", timeout=60)
+    assert not node.started("kubelet")
+    lan.start_dhcp(Dhcp(ipv6=ipv6))
+    document = settle(node, timeout=90)
+    assert (document["health"], document["node_ips"]) == ("ok", [node_ip])
+    assert node.record("kubelet").environment["KUBELET_NODE_IP"] == node_ip
+    assert "unwanted-family" in node.run("nodenetctl explain node-ip").stdout
+    if not settings:
+        node.run("nodenetctl reselect")
+        shown = node.run("nodenetctl status").stdout
+        assert "router fe80::" in shown or "router advertisement of fe80::" in shown
+        assert "no file, hint or VIP names IPv6" in shown

@@ -15,8 +15,8 @@ from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.network_manager.leases import KEPT_SECONDS, LeaseMark
 from nodenet.core.node_file.content import Desired, parse
-from nodenet.core.node_file.demands import Demands, Lease
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.links import Demands, Lease
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.probes import DAD_SECONDS, FORWARD_SECONDS, LEASE_SECONDS, Probes
@@ -34,7 +34,9 @@ TWO_NICS = replace(
     addresses=(*ONLINE.addresses, Address(ip_address("198.51.100.9"), 24, "eth1")),
     routes=(replace(ONLINE.routes[0], metric=100), SECOND),
 )
-LEASED = replace(WISH, demands=Demands(frozenset({Family.IPV4}), leases=frozenset({Lease("eth0", Family.IPV4)})))
+LEASED = replace(
+    WISH, demands=Demands(frozenset({("eth0", Family.IPV4)}), leases=frozenset({Lease("eth0", Family.IPV4)}))
+)
 ADDRESS = ip_address("192.0.2.9")
 STAYS_SECONDS = 15.0
 BEFORE, GIVEN_UP, NEW = (LeaseMark(ADDRESS, *each) for each in (("1", "0"), ("2", "0"), ("2", "1")))

@@ -429,7 +429,7 @@ async def test_a_setting_ends_the_wait_and_the_next_boot_has_learnt_nothing() ->
 
 
 async def test_a_second_family_that_nothing_names_has_a_moment_in_the_first_boot() -> None:
-    """A later boot waits for it only if the node had it."""
+    """A router of a later boot adds none; a reselection takes it, and from then on each boot waits for it."""
     rig = Rig(FakeKernel(host(V4, LINK_LOCAL)), wishes=wished())
     outcome = await rig.attempt()
     assert isinstance(outcome, Waiting)
@@ -440,14 +440,25 @@ async def test_a_second_family_that_nothing_names_has_a_moment_in_the_first_boot
     await rig.published()
     rig.reboot()
     rig.kernel.now = host(V4, V6, LINK_LOCAL)
-    await rig.published()
-    rig.reboot()
-    rig.kernel.now = host(V4, LINK_LOCAL)
-    outcome = await rig.attempt()
-    assert isinstance(outcome, Waiting)
-    assert outcome.reason.startswith("2001:db8::5, the last node IP, to be back")
-    rig.clock.now += MOST_SECONDS + 1
     assert (await rig.published()).selection.node_ips == (V4.address,)  # type: ignore[union-attr]
+    await rig.published(request=Request(reselect=True))
+    for _ in range(2):
+        rig.reboot()
+        rig.kernel.now = host(V4, LINK_LOCAL)
+        outcome = await rig.attempt()
+        assert isinstance(outcome, Waiting)
+        assert outcome.reason.startswith("2001:db8::5, the last node IP, to be back")
+        rig.clock.now += MOST_SECONDS + 1
+        assert (await rig.published()).selection.node_ips == (V4.address,)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("failure", ["", "worker-0.yml is not valid"])
+async def test_a_family_that_the_node_file_names_is_a_node_ips_and_no_other_one(failure: str) -> None:
+    """Unless the file failed: it then says nothing of the network that is there."""
+    rig = Rig(FakeKernel(host(V4, V6, LINK_LOCAL)), wishes=wished())
+    facts = Facts(file_families=frozenset({Family.IPV4}), file_failure=failure)
+    expected = (V4.address, V6.address) if failure else (V4.address,)
+    assert (await rig.published(facts, Request(reselect=True))).selection.node_ips == expected  # type: ignore[union-attr]
 
 
 async def test_a_network_manager_that_does_not_answer_holds_no_boot() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nodenet.core.ip import Family
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.value import frozen
 
@@ -23,6 +24,10 @@ class Facts:
     """Whether the node file makes br-ex by itself."""
     left_over: tuple[str, ...] = ()
     """What earlier node files have made and the present one does not name, by the entry of the history."""
+    file_families: frozenset[Family] = frozenset()
+    """The families in which the node file gives the node a way out."""
+    renamed: tuple[tuple[str, str, str], ...] = ()
+    """NICs that have another name than in the node file: that one, the name of now, the permanent MAC."""
     file_failure: str = ""
     """Why the node file failed in this boot, if it did."""
     selection: Selection | None = None

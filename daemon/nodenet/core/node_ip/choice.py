@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from nodenet.core.ip import Family, family_of
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.ranking import Path, Ranked
+from nodenet.core.node_ip.ranking import Path, Ranked, hint_reaches
 
 
 def choose(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> tuple[Ranked, ...]:
@@ -21,13 +22,37 @@ def choose(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | Non
     held = sticky is not None and sticky.this_boot and leader.address.address in sticky.addresses
     if policy.hint_required and leader.path is not Path.HINT and not held:
         return ()
-    others = (family for family in policy.family_order if family is not leader.address.family)
+    others = second_families(policy, sticky) - {leader.address.family}
     companions = [_companion(leader, family, places, sticky) for family in others]
-    if held and sticky and policy.families == "auto":
-        # Published in this boot without it: kubelet may run already, so a late family waits for a reselection.
-        known = {family_of(address) for address in sticky.addresses}
-        companions = [place for place in companions if place and place.address.family in known]
-    return (leader, *(companion for companion in companions if companion))
+    # What nothing asks for has a way out at least.
+    is_asked = policy.families != "auto" or policy.named or (sticky and sticky.addresses)
+    return (leader, *(place for place in companions if place and (is_asked or place.path is not Path.NONE)))
+
+
+def named_families(snapshot: Snapshot, policy: Policy) -> frozenset[Family]:
+    """Return the families that VIPs, hints or the node file name; they count with `auto` only.
+
+    A hint for a subnet that the node is not in, or the name of a link, names none.
+    """
+    of_hints = {item.family for hint in policy.hints for item in snapshot.addresses if hint_reaches(hint, item)}
+    return policy.named | set(policy.required) | of_hints
+
+
+def with_last(named: frozenset[Family], sticky: LastPublished | None) -> frozenset[Family]:
+    """Return the families that a node IP may have where some are *named*: those of the last boot stay. Empty: each."""
+    return named | set(map(family_of, sticky.addresses)) if named and sticky else named
+
+
+def second_families(policy: Policy, sticky: LastPublished | None) -> frozenset[Family]:
+    """Return the families that a second node IP may have.
+
+    With `auto`, no router and no DHCP server adds one to what was published, unless it is named. And in the boot that
+    published it none is added at all: kubelet may run already.
+    """
+    known = frozenset(map(family_of, sticky.addresses)) if sticky else frozenset()
+    if policy.families == "auto" and known and sticky and (sticky.this_boot or not policy.named):
+        return known
+    return frozenset(policy.family_order)
 
 
 def _leader(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> Ranked | None:

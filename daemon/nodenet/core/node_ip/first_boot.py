@@ -6,31 +6,30 @@ addresses that are visibly on their way.
 
 from __future__ import annotations
 
-from collections.abc import Collection
-
 from nodenet.core.ip import Family, family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.node_ip.inputs import own_links
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import Rule
-from nodenet.core.node_ip.select import Candidate, Selection
+from nodenet.core.node_ip.select import Selection
 
 WISHED = frozenset({Rule.HINT, Rule.VIP_SUBNET})
 """What makes an address the one that the settings ask for."""
 
 
-def unanswered(snapshot: Snapshot, policy: Policy, link: str | None, chosen: Collection[Candidate]) -> Family | None:
-    """Return the family that *chosen* lacks on *link* and of which a router or DHCP server there may give an address.
+def unanswered(snapshot: Snapshot, policy: Policy, selection: Selection) -> Family | None:
+    """Return the family that *selection* lacks on its link and of which a router or DHCP server may give an address.
 
     With `auto` it is unknown whether there is a router or a DHCP server, and NetworkManager calls a link activated once
     it has one family. The host asks for a router once its link-local IPv6 address has passed duplicate address
     detection (RFC 4861, section 6.3.7), and for a DHCP lease from the beginning.
     """
-    families = {family_of(item.address) for item in chosen if item.link == link}
-    if policy.families != "auto" or len(families) != 1:
+    link = selection.link
+    families = {family_of(item.address) for item in selection.selected if item.link == link}
+    lacking = next(iter(selection.second - families), None)
+    if policy.families != "auto" or not families or lacking is None:
         return None
-    (lacking,) = set(Family) - families
     on_link = [item for item in snapshot.addresses if item.link == link and item.family is lacking]
     asked = bool(on_link) or lacking is Family.IPV4
     return lacking if asked and all(item.address.is_link_local for item in on_link) else None

@@ -33,6 +33,8 @@ class SelectionInputs:
     places: Sequence[Ranked]
     """Those that no rule rejects, best first."""
     chosen: Sequence[Ranked]
+    asked: frozenset[Family] = frozenset()
+    """The families that VIPs, hints or the node file name."""
 
     def in_order(self) -> list[Judged]:
         """Return every address with the rule that rejects it, by link and address."""

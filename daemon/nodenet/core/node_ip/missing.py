@@ -23,9 +23,7 @@ _Reason = Callable[[], str]
 
 def missing(inputs: SelectionInputs) -> tuple[Family, ...]:
     """Return the families that the settings ask for and the selection has not."""
-    if inputs.policy.families == "auto":
-        return ()
-    return tuple(family for family in inputs.policy.families if not _has(inputs, family))
+    return tuple(family for family in inputs.policy.required if not _has(inputs, family))
 
 
 def _has(inputs: SelectionInputs, family: Family) -> bool:

@@ -63,7 +63,7 @@ def wait(seen: Seen) -> Wait | None:
     if record is None or record.addresses[0] not in selection.node_ips:
         waits += [Wait(item.reason) for item in selection.pending]
         waits += _better_links(seen)
-        if asked := unanswered(seen.snapshot, seen.policy, selection.link, selection.selected):
+        if asked := unanswered(seen.snapshot, seen.policy, selection):
             waits.append(Wait(f"no answer from {ANSWERS[asked]} on {selection.link} yet", ANSWER_SECONDS[asked]))
     return max(waits, key=lambda each: each.seconds or 0.0, default=None)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from nodenet.core.ip import Family, IPAddress, IPNetwork
+from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE
 from nodenet.core.node_ip.hints import Hint
 from nodenet.core.value import frozen
@@ -21,8 +21,10 @@ _IPV6_FIRST = (Family.IPV6, Family.IPV4)
 class Policy:
     """What a selection is asked for; the defaults are those of a node without settings.
 
-    *families* in order of preference, all waited for; ``auto``: whatever the chosen link has. *prefer_ipv6* is for
-    ``auto`` only.
+    *families* in order of preference, all waited for; ``auto``: those of the VIPs, which are waited for, and those that
+    a hint or the node file names. *named*: what the node file names, and in a selection the hints as well. Where
+    nothing names a family: those of the last boot, in a first boot those with a default route.
+    *prefer_ipv6* is for ``auto`` only.
     *deny_links* are globs beside the built-in ones, *masquerade_subnets* OVN-Kubernetes' beside its own.
     *route_tables* by iproute2's names or numbers.
     """
@@ -32,6 +34,7 @@ class Policy:
     hints: tuple[Hint, ...] = ()
     hint_required: bool = False
     families: tuple[Family, ...] | Literal["auto"] = "auto"
+    named: frozenset[Family] = frozenset()
     prefer_ipv6: bool = False
     network_type: str = OVN_KUBERNETES
     platform: str = "none"
@@ -50,4 +53,13 @@ class Policy:
         """The families that a node IP may have, preferred first."""
         if self.families != "auto":
             return self.families
-        return _IPV6_FIRST if self.prefer_ipv6 else _IPV4_FIRST
+        order = _IPV6_FIRST if self.prefer_ipv6 else _IPV4_FIRST
+        return tuple(family for family in order if family in self.named) if self.named else order
+
+    @property
+    def required(self) -> tuple[Family, ...]:
+        """The families that are waited for."""
+        if self.families != "auto":
+            return self.families
+        of_vips = set(map(family_of, self.vips))
+        return tuple(family for family in _IPV4_FIRST if family in of_vips)

@@ -23,6 +23,8 @@ from nodenet.core.value import frozen
 NO_METRIC = 1 << 32
 """Of an address without a default route: worse than every metric."""
 ROUTER_ADVERTISEMENT = "ra"
+BY_SERVERS = frozenset({ROUTER_ADVERTISEMENT, "dhcp"})
+"""The protocols of routes that a router or a DHCP server of the LAN has given."""
 LEASED6 = 128
 """The prefix length of an address that DHCPv6 assigns: the site knows it, and a new card does not change it."""
 BRIDGE, MASQUERADE_BITS = "br-ex", 112
@@ -52,13 +54,15 @@ class DefaultRoute:
 class Surroundings:
     """What routes and hints mean for addresses, computed once for all addresses.
 
-    *advertised* has the prefix lengths of a link's RA routes: the subnet of a /128 from DHCPv6.
+    *advertised* has the prefix lengths of a link's RA routes: the subnet of a /128 from DHCPv6. *routers* has the
+    gateways that router advertisements or DHCP gave the link.
     *below* has, for a bridge or bond, the names of the links below it.
     *by_address* has the hints that name an address of this host: they mean it and not its subnet.
     """
 
     default_routes: Mapping[tuple[str, Family], DefaultRoute]
     advertised: Mapping[str, frozenset[int]]
+    routers: Mapping[tuple[str, Family], frozenset[IPAddress]] = field(default_factory=dict)
     below: Mapping[str, frozenset[str]] = field(default_factory=dict)
     by_address: frozenset[Hint] = frozenset()
 
@@ -79,7 +83,8 @@ def surroundings(snapshot: Snapshot, policy: Policy) -> Surroundings:
     """Return what the routes of *snapshot* say around the addresses."""
     by_name = any(isinstance(hint.meaning, str) for hint in policy.hints)
     below = names_below(snapshot.links) if by_name else {}
-    return Surroundings(_default_routes(snapshot, policy.route_tables), _advertised(snapshot), below)
+    default_routes = _default_routes(snapshot, policy.route_tables)
+    return Surroundings(default_routes, _advertised(snapshot), _routers(snapshot), below)
 
 
 def exact_hints(policy: Policy, present: Iterable[IPAddress]) -> frozenset[Hint]:
@@ -104,6 +109,17 @@ def _default_routes(snapshot: Snapshot, tables: Sequence[str]) -> dict[tuple[str
                 found[place] = DefaultRoute(route.metric, gateways)
             elif route.metric == best.metric:
                 found[place] = DefaultRoute(route.metric, best.gateways | gateways)
+    return found
+
+
+def _routers(snapshot: Snapshot) -> dict[tuple[str, Family], frozenset[IPAddress]]:
+    found: dict[tuple[str, Family], frozenset[IPAddress]] = {}
+    for route in snapshot.routes:
+        if route.is_default and route.protocol in BY_SERVERS:
+            for hop in route.next_hops:
+                if hop.link is not None and hop.gateway is not None:
+                    place = (hop.link, route.family)
+                    found[place] = found.get(place, frozenset()) | {hop.gateway}
     return found
 
 
@@ -189,8 +205,20 @@ def hint_means(hint: Hint, address: Address, link: Link, around: Surroundings) -
     match hint.meaning:
         case str() as name:
             return name in (link.name, *link.altnames) or name in around.below.get(link.name, ())
+        case IPv4Address() as wanted if hint in around.by_address:
+            return address.address == wanted
+        case IPv6Address() as wanted if hint in around.by_address:
+            return address.address == wanted
+    return hint_reaches(hint, address)
+
+
+def hint_reaches(hint: Hint, address: Address) -> bool:
+    """Return whether *address* is in the subnet that *hint*, not the name of a link, is about."""
+    match hint.meaning:
         case IPv4Address() | IPv6Address() as wanted:
-            return address.address == wanted if hint in around.by_address else address.shares_prefix(wanted)
+            return address.shares_prefix(wanted)
+        case str():
+            return False
         case network:
             return address.address in network
 

@@ -54,6 +54,11 @@ def why_not_hinted() -> str:
     return "hint_required is set and no hint matches it"
 
 
+def why_not_second(family: Family) -> str:
+    """Return why an address of *family*, which nothing names, is not the second node IP."""
+    return f"no file, hint or VIP names {family}, and the last node IPs have none; `families` names it"
+
+
 def why_selected(place: Ranked, rule: Rule, leader: Ranked) -> str:
     """Return why an address is a node IP."""
     match rule:

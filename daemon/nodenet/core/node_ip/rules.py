@@ -164,8 +164,9 @@ def _ovn_internal(case: Case) -> bool:
 
 
 def _unwanted_family(case: Case) -> bool:
-    families = case.policy.families
-    return families != "auto" and case.address.family not in families
+    policy = case.policy
+    allowed = policy.named if policy.families == "auto" else policy.families
+    return bool(allowed) and case.address.family not in allowed
 
 
 def _link_down(case: Case) -> bool:

@@ -14,7 +14,7 @@ from functools import cache, partial
 
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Snapshot
-from nodenet.core.node_ip.choice import choose, primary_first
+from nodenet.core.node_ip.choice import choose, named_families, primary_first, second_families, with_last
 from nodenet.core.node_ip.inputs import Judged, SelectionInputs
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.missing import missing
@@ -25,13 +25,21 @@ from nodenet.core.node_ip.ranking import (
     LEASED6,
     Path,
     Ranked,
+    Surroundings,
     best_first,
     exact_hints,
     hint_means,
     ranked,
     surroundings,
 )
-from nodenet.core.node_ip.reasons import why_no_path, why_not_hinted, why_outranked, why_rejected, why_selected
+from nodenet.core.node_ip.reasons import (
+    why_no_path,
+    why_not_hinted,
+    why_not_second,
+    why_outranked,
+    why_rejected,
+    why_selected,
+)
 from nodenet.core.node_ip.rules import CURABLE, PASSING, Case, Rule, cases, rejection
 from nodenet.core.value import frozen
 
@@ -51,7 +59,7 @@ class Verdict(StrEnum):
 class Candidate:
     """An address of this host and its verdict; *because* returns the reason in words, made only where it is printed.
 
-    *source*: who gave the address, in a word.
+    *source*: who gave the address, in words, with the routers of its link.
     """
 
     address: IPAddress
@@ -75,7 +83,8 @@ class Selection:
     *selected*: the verdicts on the node IPs; *rest* returns those on all other addresses.
     *missing*: families that the settings ask for and that have no node IP. *pending*: what may come soon and would
     change the selection. *notes*: what an administrator should know. *waiting*: what is missing, in words, if anything
-    is. *conflict*: why nothing may be published although there are node IPs.
+    is. *conflict*: why nothing may be published although there are node IPs. *second*: the families that a second node
+    IP may have.
     """
 
     node_ips: tuple[IPAddress, ...] = ()
@@ -89,6 +98,7 @@ class Selection:
     notes: tuple[str, ...] = ()
     waiting: str | None = None
     conflict: str | None = None
+    second: frozenset[Family] = frozenset(Family)
 
     def moved(self, links: Mapping[str, str | None]) -> Selection:
         """Return the same where each of *links* has given its addresses to another one."""
@@ -112,13 +122,16 @@ def select(
     *sticky* is the last publication, *unbindable* the addresses that a server could not listen on.
     """
     around = surroundings(snapshot, policy)
+    asked = named_families(snapshot, policy)
+    policy = replace(policy, named=with_last(asked, sticky))
     judged = [Judged(case, rejection(case)) for case in cases(snapshot, policy, unbindable)]
     if sticky and sticky.this_boot:
         judged = _pardoned(judged, sticky)
     present = (item.case.address.address for item in judged if item.rule is None or item.rule in CURABLE)
     around = replace(around, by_address=exact_hints(policy, present))
     places = sorted((ranked(item.case, around) for item in judged if item.rule is None), key=best_first)
-    return _explained(SelectionInputs(snapshot, policy, sticky, judged, around, places, choose(places, policy, sticky)))
+    chosen = choose(places, policy, sticky)
+    return _explained(SelectionInputs(snapshot, policy, sticky, judged, around, places, chosen, asked))
 
 
 def select_bindable(
@@ -166,12 +179,13 @@ def _explained(inputs: SelectionInputs) -> Selection:
         link=in_order[0].link.name if in_order else None,
         matches_vip=any(place.vip for place in chosen),
         remote_worker=remote,
-        selected=tuple(_selected(place, rules[place.address.family][1], chosen[0]) for place in in_order),
+        selected=tuple(_selected(place, rules[place.address.family][1], inputs) for place in in_order),
         rest=cache(partial(_rest, inputs, rules)),
         missing=missing(inputs),
         pending=pending(inputs),
         notes=(*((conflict,) if conflict else ()), *_notes(inputs, in_order), *(_remote(policy) if remote else ())),
         waiting=reason(inputs),
+        second=second_families(inputs.policy, inputs.sticky),
         conflict=conflict,
     )
 
@@ -181,7 +195,9 @@ def _rest(inputs: SelectionInputs, rules: _Winners) -> tuple[Candidate, ...]:
     node_ips = {id(place.address) for place in inputs.chosen}
     places = {id(place.address): place for place in inputs.places}
     return tuple(
-        _rejected(item.case, item.rule) if item.rule else _unselected(places[id(item.case.address)], inputs, rules)
+        _rejected(item.case, item.rule, inputs.around)
+        if item.rule
+        else _unselected(places[id(item.case.address)], inputs, rules)
         for item in inputs.in_order()
         if id(item.case.address) not in node_ips
     )
@@ -201,37 +217,51 @@ def _selected_by(place: Ranked, inputs: SelectionInputs) -> Rule:
     return by_path.get(place.path, Rule.SAME_LINK)
 
 
-def _candidate(address: Address, verdict: Verdict, rule: Rule, because: Callable[[], str]) -> Candidate:
-    return Candidate(address.address, address.prefix_length, address.link, verdict, rule, because, _source(address))
+def _candidate(
+    address: Address, verdict: Verdict, rule: Rule, because: Callable[[], str], around: Surroundings
+) -> Candidate:
+    place = (address.address, address.prefix_length, address.link)
+    return Candidate(*place, verdict, rule, because, _source(address, around))
 
 
-def _source(address: Address) -> str:
-    """Return who gave an address: what is given has a lifetime."""
+def _source(address: Address, around: Surroundings) -> str:
+    """Return who gave an address: what is given has a lifetime. Of several routers the kernel does not know which."""
     if address.is_permanent:
         return "static"
+    routers = " and ".join(map(str, sorted(around.routers.get((address.link, address.family), ()), key=int)))
     if address.family is Family.IPV4:
-        return "DHCP"
-    return "DHCPv6" if address.prefix_length == LEASED6 else "router advertisement"
+        return f"DHCP, router {routers}" if routers else "DHCP"
+    if address.prefix_length == LEASED6:
+        return f"DHCPv6, router {routers}" if routers else "DHCPv6"
+    return f"router advertisement of {routers}" if routers else "router advertisement"
 
 
-def _selected(place: Ranked, rule: Rule, leader: Ranked) -> Candidate:
-    return _candidate(place.address, Verdict.SELECTED, rule, partial(why_selected, place, rule, leader))
+def _selected(place: Ranked, rule: Rule, inputs: SelectionInputs) -> Candidate:
+    leader, family = inputs.chosen[0], place.address.family
+    because = partial(why_selected, place, rule, leader)
+    found = _candidate(place.address, Verdict.SELECTED, rule, because, inputs.around)
+    if place is leader or place.address.is_permanent or inputs.policy.families != "auto" or family in inputs.asked:
+        return found
+    return replace(found, source=f"{found.source}; no file, hint or VIP names {family}")
 
 
-def _rejected(case: Case, rule: Rule) -> Candidate:
-    return _candidate(case.address, Verdict.REJECTED, rule, partial(why_rejected, case, rule))
+def _rejected(case: Case, rule: Rule, around: Surroundings) -> Candidate:
+    return _candidate(case.address, Verdict.REJECTED, rule, partial(why_rejected, case, rule), around)
 
 
 def _unselected(place: Ranked, inputs: SelectionInputs, rules: _Winners) -> Candidate:
     if place.path is Path.NONE:
         because = partial(why_no_path, place, with_vips=bool(inputs.policy.vips))
-        return _candidate(place.address, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, because)
+        return _candidate(place.address, Verdict.REJECTED, Rule.NO_DEFAULT_ROUTE, because, inputs.around)
     if not inputs.chosen:
-        return _candidate(place.address, Verdict.ELIGIBLE, Rule.OUTSIDE_HINT, why_not_hinted)
-    leader = inputs.chosen[0]
-    winner, rule = rules.get(place.address.family, (leader, Rule.OUTRANKED))
+        return _candidate(place.address, Verdict.ELIGIBLE, Rule.OUTSIDE_HINT, why_not_hinted, inputs.around)
+    leader, family = inputs.chosen[0], place.address.family
+    if family not in rules:
+        because = partial(why_not_second, family)
+        return _candidate(place.address, Verdict.REJECTED, Rule.UNWANTED_FAMILY, because, inputs.around)
+    winner, rule = rules[family]
     because = partial(why_outranked, place, winner, rule, leader)
-    return _candidate(place.address, Verdict.ELIGIBLE, _loser_rule(place, winner), because)
+    return _candidate(place.address, Verdict.ELIGIBLE, _loser_rule(place, winner), because, inputs.around)
 
 
 def _loser_rule(place: Ranked, winner: Ranked) -> Rule:

@@ -47,7 +47,8 @@ class MissingLinks:
         if wait is None or job.retry_refused or job.file.digest in self._over:
             return None
         left, present = wait.since.left(self._clock.boottime(), WAIT_SECONDS), self._present()
-        if left <= 0 or present is None or wait.names & present:
+        followed = not wait.names <= job.wish.links.existing  # they have other names
+        if left <= 0 or present is None or wait.names & present or followed:
             return None
         return self._waiting(job, wait.names, left)
 

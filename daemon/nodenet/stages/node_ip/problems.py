@@ -7,8 +7,9 @@ from collections.abc import Iterable
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Failed, Problem, Topic, Waiting
 from nodenet.core.errors import PublishFailed
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.messages import Message
+from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.patience import MOST_SECONDS
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.node_ip.unit_environment import Override
@@ -44,6 +45,12 @@ def held(failure: str, node_ips: Iterable[IPAddress]) -> Waiting:
     """Return the wait for a node file that does not fail: the node did not have *node_ips* in its last boot."""
     what = f"kubelet does not start with {listed(node_ips)}, which the node did not have in its last boot"
     return Waiting(f"{failure}; {what}; an edit of the file is taken by itself", seconds=LOOK_AGAIN_SECONDS)
+
+
+def lost_family(last: LastPublished, selection: Selection) -> bool:
+    """Return whether *selection* lacks a family of the *last* node IPs that it may have: the next boot waits for it."""
+    now = set(map(family_of, selection.node_ips))
+    return any(family in selection.second - now for family in map(family_of, last.addresses))
 
 
 def not_back(wanted: Iterable[IPAddress], published: Iterable[IPAddress]) -> Problem:

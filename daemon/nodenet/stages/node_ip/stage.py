@@ -14,7 +14,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
-from nodenet.core.ip import family_of
+from nodenet.core.ip import Family, family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -36,6 +36,7 @@ from nodenet.stages.node_ip.problems import (
     family_missing,
     held,
     listed,
+    lost_family,
     no_longer_selected,
     not_back,
     override,
@@ -90,6 +91,8 @@ class NodeipStage:
         self._holds = holds
         self._lost = NEVER
         """When what kubelet runs with was first seen to be gone."""
+        self._of_file: frozenset[Family] = frozenset()
+        """The families that the node file names, unless it failed."""
         self._kept = False
         """Whether the last attempt did not change the publication, because kubelet or CRI-O runs with it."""
         self._unread = 0
@@ -99,7 +102,8 @@ class NodeipStage:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return Done once the node IPs are published, Waiting with the reason before."""
         self._kept = False
-        wishes = self._wishes()
+        self._of_file = frozenset() if facts.file_failure else facts.file_families
+        wishes = self._asked()
         for problem in wishes.problems:
             self._warn_once(str(problem), Message.HINT_IGNORED)
         published = await self._adopted()
@@ -127,7 +131,7 @@ class NodeipStage:
     def explain(self, *, ignore_published: bool) -> Selection:
         """Return what a selection would find now; nothing is published. *ignore_published*: as a reselection does."""
         record = None if ignore_published else self._published()
-        return self._choice(self._wishes(), record)[1]
+        return self._choice(self._asked(), record)[1]
 
     def drift(self, facts: Facts) -> Problem | None:
         """Return the problem of published node IPs that are gone; they are never changed under a running kubelet.
@@ -143,6 +147,11 @@ class NodeipStage:
     async def confirm_of_unit(self, facts: Facts) -> str | None:
         """Return the same where a unit publishes."""
         return await self._confirmation.of_unit(facts)
+
+    def _asked(self) -> PolicyReading:
+        """Return the policy as it is written now, with the families that the node file names."""
+        wishes = self._wishes()
+        return replace(wishes, policy=replace(wishes.policy, named=self._of_file))
 
     async def _look(
         self, wishes: PolicyReading, record: LastPublished | None
@@ -235,14 +244,16 @@ class NodeipStage:
         except (PublishFailed, Unavailable) as error:
             return self._not_read(error)
         self._unread = 0
-        wanted_again = last if last and (self._waits.given_up or (last.this_boot and last.wanted)) else None
+        gave_up = last and (self._waits.given_up or (last.this_boot and last.wanted) or lost_family(last, selection))
+        wanted_again = last if gave_up else None
         try:
             self._remember(selection, snapshot, wanted_again)
         except PublishFailed as error:
             lost.append(error)
         problem = override(overridden) or (unwritten(lost[0]) if lost else family_missing(selection))
-        if wanted_again and problem is None:
-            problem = not_back(wanted_again.wanted or wanted_again.addresses, selection.node_ips)
+        wanted_before = (wanted_again.wanted or wanted_again.addresses) if wanted_again else ()
+        if wanted_before and wanted_before[0] not in selection.node_ips and problem is None:
+            problem = not_back(wanted_before, selection.node_ips)
         detail = f"Selected {summary(selection)}"
         return Done(detail, replace(facts, selection=selection), Message.NODE_IP_SELECTED, problem)
 
