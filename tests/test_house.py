@@ -15,6 +15,7 @@ import pytest
 
 import make_map
 import rooms
+import size
 from nodenet.cli.main import VERBS
 from nodenet.core.messages import Message
 
@@ -342,8 +343,8 @@ def named_sources(place: str) -> list[Path]:
 
 
 def test_the_documents_are_short() -> None:
-    assert sum(len(document.read_text().split()) for document in DOCUMENTS) <= WORDS
-    assert len((ROOT / "ARCHITECTURE.md").read_text().split()) <= 2_500
+    assert sum(size.words(document.read_text()) for document in DOCUMENTS) <= WORDS
+    assert size.words((ROOT / "ARCHITECTURE.md").read_text()) <= 2_500
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:
