@@ -11,6 +11,7 @@ from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.status.document import BootStatus, document
 from nodenet.stages.apply.pipeline import UNANSWERED
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
+from nodenet.stages.br_ex.stage import TRIES
 from nodenet.stages.resolver import RELOAD_OWED
 from simulation.asked_for import look_at_what_was_asked_for
 from simulation.cut_off import look_at_way_out
@@ -101,10 +102,14 @@ def is_degraded_for_nothing(run: Run) -> bool:
 
 
 def _waits_for_the_uplink(run: Run) -> bool:
-    """Whether br-ex has failed, and nodenetd has not seen since that a lost way out is back: an order tries again."""
+    """Whether br-ex has failed, and nodenetd has not seen since that a lost way out is back: an order tries again.
+
+    So it does after so many tries in a row.
+    """
     rules, problems = run.world.rules, status_of(run).problems
-    failed = any(problem.cause.startswith(BRIDGE_FAILED) for _, problem in problems)
-    return failed and rules.uplink_back_at < rules.bridge_tried_at
+    failed = [problem.cause for _, problem in problems if problem.cause.startswith(BRIDGE_FAILED)]
+    given_up = any(cause.startswith(f"{BRIDGE_FAILED} in {TRIES} tries") for cause in failed)
+    return given_up or (bool(failed) and rules.uplink_back_at < rules.bridge_tried_at)
 
 
 def is_late(run: Run) -> bool:

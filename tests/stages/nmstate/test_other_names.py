@@ -51,7 +51,9 @@ class Rig:
         self.profiles.found = Inventory((), (profile,), states=states)
 
     async def followed(self) -> Job | Waiting:
-        return await self.other.followed(Job(FILE, parse(FILE), Facts(hostname="w"), 0.0, False, "boot"))
+        return await self.other.followed(
+            Job(FILE, parse(FILE), Facts(hostname="w"), 0.0, retry_refused=False, who="boot")
+        )
 
 
 async def test_a_file_is_used_with_the_new_name_when_its_profile_has_followed() -> None:
