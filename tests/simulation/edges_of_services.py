@@ -16,6 +16,7 @@ from nodenet.core.resolver.servers import Texts
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.unit_stage.unit import Unit
 from simulation.edge import STALLED_SECONDS, Edge
+from simulation.systemd import UNITS
 
 
 @dataclass(slots=True)
@@ -104,6 +105,8 @@ class SystemdEdge(Edge):
         return self.world.systemd.kubelet_runs if await self._ask("systemd.any_runs") else None
 
     async def environment(self, unit: str) -> UnitEnvironment | None:
+        if unit not in UNITS and not self.world.systemd.silent:
+            return None  # at once: kubelets of other kinds are no part of this world
         if not await self._ask("systemd.environment"):
             raise Unavailable("systemd does not answer")
         return self.world.systemd.environment(unit)
