@@ -22,7 +22,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / place) for place in ("tools", "tests/lab")]
 
-from bench import measures, silence  # noqa: E402 -- found there
+from bench import measures  # noqa: E402 -- found there
 from bench.figures import BR_EX, Figure, Unit, table, with_section  # noqa: E402
 from harness import Dhcp, Flavour, Ipv6, Lab, LabError, Lan, Node, install_product, progress  # noqa: E402
 from pinger import Pinger  # noqa: E402
@@ -123,7 +123,6 @@ def main() -> int:
             product, lan = install_product(), lab.lan()
             lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
             text = section([measure(lab, lan, product, kind, runs) for kind in KINDS], runs)
-            text += "\n" + silence.section(silence.measured(lab, product, runs))
     except LabError as error:
         progress(str(error))
         return 1
