@@ -47,7 +47,7 @@ SEEDS ?= 1000
 simulate: $(STAMP) ## boot SEEDS simulated nodes with faults and check what must always hold
 	@$(RUN) tools/simulate.py --seeds $(SEEDS)
 
-bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/benchmarks.md (root)
+bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/dev/benchmarks.md (root)
 	@$(RUN) tools/bench/run.py
 	@$(RUN) tools/bench/bridge.py
 	@$(RUN) tools/bench/selection.py

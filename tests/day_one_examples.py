@@ -14,8 +14,9 @@ FILE = Path(__file__).parents[1] / "fixtures" / "day_one" / "rules.yaml"
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """The two examples of one rule; *also* are rules that the bad one breaks by necessity, too."""
+    """Why one rule exists, and its two examples; *also* are rules that the bad one breaks by necessity, too."""
 
+    why: str
     bad: Mapping[str, str]
     good: Mapping[str, str]
     options: tuple[str, ...] = ()
@@ -26,7 +27,9 @@ def read() -> dict[str, Example]:
     """Return name of the rule → its examples."""
     found: dict[str, dict[str, Any]] = YAML(typ="safe", pure=True).load(FILE.read_text())["rules"]
     return {
-        name: Example(each["bad"], each["good"], tuple(each.get("options", ())), tuple(each.get("also", ())))
+        name: Example(
+            each["why"], each["bad"], each["good"], tuple(each.get("options", ())), tuple(each.get("also", ()))
+        )
         for name, each in found.items()
     }
 

@@ -15,7 +15,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.hosted_services.model import Here, Inputs, Options
 from nodenet.core.hosted_services.plan import NodePlan, plan
-from nodenet.core.hosted_services.running import DnsLook, Running
+from nodenet.core.hosted_services.units import DnsLook, Running
 from nodenet.core.hostname.sources import Source
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
@@ -525,8 +525,8 @@ class FakeSystemd:
             for path in drop_ins:
                 variables |= drop_in_variables(self.disk[path])
             removals = tuple(word for path in drop_ins for word in drop_in_removals(self.disk[path]))
-            files, paths = self.units[unit].files, tuple(map(PurePosixPath, drop_ins))
-            self.units[unit] = UnitEnvironment(variables, files, paths, removals=removals)
+            paths, known = tuple(map(PurePosixPath, drop_ins)), self.units[unit]
+            self.units[unit] = replace(known, variables=variables, drop_ins=paths, removals=removals)
         self.seen = self._drop_ins()
 
     def _drop_ins(self) -> dict[str, bytes]:
@@ -568,9 +568,13 @@ class FakeUnits:
 
 @dataclass
 class FakeProcesses:
-    """The variables of the main processes of units; a unit that is not named does not run."""
+    """The variables and arguments of the main processes of units; a unit that is not named does not run."""
 
     environments: dict[str, dict[str, str]] = field(default_factory=dict)
+    arguments: dict[str, tuple[str, ...]] = field(default_factory=dict)
+
+    def kubelet_arguments(self, unit: str) -> Sequence[str] | None:
+        return self.arguments.get(unit)
 
     def environment(self, unit: str) -> Mapping[str, str] | None:
         return self.environments.get(unit)

@@ -18,34 +18,32 @@ from typing import Any
 
 from cluster_operator.fake_api import RESOURCE, FakeApi
 from hosted.rig import FakeBalancer, FakeDnsmasq, FakeFiles, FakeOthers, FakeTable, FakeUnits
-from hosted.test_api_int_trial import FakeFile
 from hosted.test_checks import FakeProcesses
 from hosted.test_cluster_source import FakeFiles as FakeCaches
+from hosted.test_mover import FakeFile
 from nodenet.cluster_operator.steward import LEASES, NODES, Steward
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster import node_report
 from nodenet.core.hosted_services import migration, resource
 from nodenet.core.hosted_services.health import Answer, Result, Target
-from nodenet.core.hosted_services.here import expected
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration import Migration
-from nodenet.core.hosted_services.model import Here, Options, Service
+from nodenet.core.hosted_services.model import Here, Options, Service, expected
 from nodenet.core.hosted_services.paths import HOSTS, UNITS
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.hosted.api_int_trial import ApiIntTrial
+from nodenet.core.settings.model import HostedMode
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.gather import Gather, Sources
-from nodenet.hosted.mover import Mover
+from nodenet.hosted.mover import ApiIntTrial, Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow
 from nodenet.hosted.reporter import Reporter
 from nodenet.hosted.state import State
 from nodenet.stages.hosted_services.on_disk import OnDisk
 
 VIP, LB, OTHER = (ip_address(f"192.0.2.{number}") for number in (2, 9, 8))
-OPTIONS = Options("baremetal", "c1.example.com", (VIP,), drain_seconds=20)
+OPTIONS = Options("baremetal", "c1.example.com", (VIP,), drain_seconds=45)
 NAMES = ("m0", "m1", "m2")
 LOST_SECONDS = 30.0
 """After so long TCP ends a connection whose other end is silent."""

@@ -16,20 +16,10 @@ from typing import Any
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / "daemon")]
 
-from nodenet.core.hosted_services.model import (
-    ClusterNode,
-    Here,
-    Inputs,
-    Options,
-    Origin,
-    Place,
-    Role,
-    Service,
-    Spec,
-)
+from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Place, Role, Service, Spec
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.ip import IPAddress, family_of
-from nodenet.core.settings.hosted import Enabled
+from nodenet.core.settings.model import Enabled
 
 CASES = Path(__file__).parents[1] / "fixtures" / "hosted_services"
 FILES = {

@@ -14,10 +14,11 @@ from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.persistent_ips import claim as claims
 from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips import pod as pods
-from nodenet.core.persistent_ips import repair, settle, succession, sweep
+from nodenet.core.persistent_ips import release as releases
+from nodenet.core.persistent_ips import repair, settle
 from nodenet.core.persistent_ips.add import add
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, NotFound
-from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
+from nodenet.core.persistent_ips.book import Book, Change, Drop, Put, place_of, record_of, row_of
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.cni import CniError
 from nodenet.core.persistent_ips.effects import (
@@ -42,8 +43,16 @@ from nodenet.core.persistent_ips.effects import (
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import PodName
 from nodenet.core.persistent_ips.network import Network, parse
-from nodenet.core.persistent_ips.records import place_of, record_of, row_of
-from nodenet.core.persistent_ips.release import detach, is_gone, release, release_pending
+from nodenet.core.persistent_ips.release import (
+    detach,
+    is_gone,
+    pod_is_gone,
+    release,
+    release_pending,
+    suspects,
+    take_over,
+    unnamed,
+)
 from nodenet.core.persistent_ips.reserve import Asked
 
 NAMESPACE = "vms"
@@ -367,7 +376,7 @@ class Node:
             claim = book.claims.get(owner.namespace, owner.name)
             if claim is not None and claim.uid == owner.uid:
                 yield f"settle {owner}", settle.settle(here, claim)
-        yield from ((f"take over {one.key}", succession.take_over(here, one)) for one in book.attachments())
+        yield from ((f"take over {one.key}", take_over(here, one)) for one in book.attachments())
         yield "repair", self.repair()
         yield "sweep", self._sweep()
 
@@ -379,14 +388,14 @@ class Node:
             self.begin(f"adopt {lease.name}", repair.adopt(here, lease))
         for row in repair.lost_leases(self.book, found):
             self.begin(f"restore {row.address}", repair.restore(here, row))
-        for one in succession.unnamed(self.book, found):
-            self.begin(f"take over {one.key}", succession.take_over(here, one))
+        for one in unnamed(self.book, found):
+            self.begin(f"take over {one.key}", take_over(here, one))
 
     def _sweep(self) -> Steps[None]:
         here = self.here()
         found = yield ListLeases(leases.all_selector())
-        for lease in sweep.suspects(here, found):
-            self.begin(f"sweep {lease.name}", sweep.sweep(here, lease))
+        for lease in suspects(here, found):
+            self.begin(f"sweep {lease.name}", releases.sweep(here, lease))
 
 
 def _release_if_gone(here: Here, owner: Any) -> Steps[None]:
@@ -395,7 +404,7 @@ def _release_if_gone(here: Here, owner: Any) -> Steps[None]:
 
 
 def _reap(here: Here, attachment: Any) -> Steps[None]:
-    if (yield from succession.pod_is_gone(attachment.pod)):
+    if (yield from pod_is_gone(attachment.pod)):
         yield from detach(here, attachment)
 
 

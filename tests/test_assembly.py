@@ -22,10 +22,8 @@ from nodenet.inputs import BUILD
 from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
 from nodenet.stages.apply.undo import Undo
-from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.ofports import KeepOfports
-from nodenet.stages.br_ex.recover_first import RecoverFirst
-from nodenet.stages.br_ex.restore_first import RestoreFirst
+from nodenet.stages.br_ex.recover_first import FollowUplinkFirst, RecoverFirst, RestoreFirst
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.unit_stage import UnitStage
 

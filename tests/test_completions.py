@@ -11,8 +11,8 @@ import pytest
 
 from make_completions import PATHS, SCRIPTS, completions, words
 from nodenet.cli.main import VERBS, parser
-from nodenet.core.settings.keys import PLATFORMS
 from nodenet.core.settings.model import STAGES
+from nodenet.core.settings.parse import PLATFORMS
 
 ASK = {
     # shell → a program that prints what it offers for each of the lines $2…, by the script $1 or in its directory

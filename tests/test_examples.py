@@ -16,6 +16,7 @@ from nodenet.core.node_file.finding import errors
 libnmstate = pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
 ROOT = Path(__file__).parents[1]
 PAGES = ("README.md", "docs/quick-start.md", "docs/node-files.md", "docs/day-one.md")
+COMMAND = re.compile(r"(?:nodenetctl|systemctl|journalctl|hostnamectl|cat) ")
 ROWS = b"host,address\nworker-0,192.0.2.10\n"
 
 
@@ -46,3 +47,13 @@ def test_every_page_is_in_the_index() -> None:
     index = (ROOT / "docs/README.md").read_text(encoding="utf-8")
     pages = {path.name for path in (ROOT / "docs").glob("*.md")} - {"README.md"}
     assert {page for page in pages if f"({page})" not in index} == set()
+
+
+def test_the_words_of_the_messages_are_those_of_the_product() -> None:
+    """What an administrator searches for on the page of symptoms is what the product prints."""
+    page = (ROOT / "docs/troubleshooting.md").read_text(encoding="utf-8")
+    quoted = [text for text in re.findall(r"`([^`\n]+)`", page) if " " in text and not COMMAND.match(text)]
+    source = "".join(path.read_text(encoding="utf-8") for path in (ROOT / "daemon/nodenet").rglob("*.py"))
+    parts = [part.strip(" ;=()") for text in quoted for part in re.split(r"…|eth\d|KUBELET_NODE_IP|\(", text)]
+    assert len(parts) >= 8
+    assert [part for part in parts if part and part not in source] == []

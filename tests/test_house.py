@@ -15,6 +15,7 @@ import pytest
 
 import make_map
 import rooms
+import size
 from nodenet.cli.main import VERBS
 from nodenet.core.messages import Message
 
@@ -24,7 +25,9 @@ SOURCES = sorted((DAEMON / "nodenet").rglob("*.py"))
 HARNESS = sorted(path for tier in ("lab", "vm") for path in (ROOT / "tests" / tier / "harness").rglob("*.py"))
 MANUAL = sorted((ROOT / "docs" / "man").glob("*.[158]"))
 CATALOG = ROOT / "units" / "nodenet.catalog"
-DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").glob("*.md")])
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+WORDS = 35_000
+"""What all documents together may have: a reader has to find something."""
 
 PURE = (
     *(
@@ -283,8 +286,8 @@ def targets() -> set[str]:
 
 def code_of(markdown: str) -> str:
     """What stands in code blocks and between backticks."""
-    blocks = re.findall(r"^```.*?^```", markdown, re.MULTILINE | re.DOTALL)
-    rest = re.sub(r"^```.*?^```", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    blocks = re.findall(r"^ *```.*?^ *```", markdown, re.MULTILINE | re.DOTALL)
+    rest = re.sub(r"^ *```.*?^ *```", "", markdown, flags=re.MULTILINE | re.DOTALL)
     return "\n".join([*blocks, *re.findall(r"`[^`]+`", rest)])
 
 
@@ -303,8 +306,45 @@ def test_commands_in_documents_exist(document: Path) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_links_in_documents_lead_somewhere(document: Path) -> None:
-    links = re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text())
-    assert [link for link in links if not (document.parent / link).exists()] == []
+    assert dead_links(document) == []
+
+
+def dead_links(document: Path) -> list[str]:
+    """Links to files that do not exist, or to headings that the page does not have."""
+    prose = re.sub(r"^ *```.*?^ *```", "", document.read_text(), flags=re.MULTILINE | re.DOTALL)
+    return [link for link in re.findall(r"\]\(([^)\s]+)\)", prose) if "://" not in link and not leads(document, link)]
+
+
+def leads(document: Path, link: str) -> bool:
+    path, _, anchor = link.partition("#")
+    target = document.parent / path if path else document
+    return target.exists() and (not anchor or anchor in anchors(target.read_text()))
+
+
+def anchors(markdown: str) -> set[str]:
+    """The anchors that the headings of a page get."""
+    prose = re.sub(r"^```.*?^```", "", markdown, flags=re.MULTILINE | re.DOTALL)
+    titles = re.findall(r"^#+ (.+)$", prose, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_pages_that_sources_name_exist() -> None:
+    """Error texts, units, tests and tools name pages from the root of the repository."""
+    places = ("units", "packaging", "tools", "tests/lab", "tests/core", "tests/cli")
+    sources = [*SOURCES, *(path for place in places for path in named_sources(place))]
+    named = {name for path in sources for name in re.findall(r"(?<![\w/])docs/[\w./-]+\.(?:md|toml)", path.read_text())}
+    assert named
+    assert {name for name in named if not (ROOT / name).exists()} == set()
+
+
+def named_sources(place: str) -> list[Path]:
+    suffixes = {".py", ".service", ".target", ".toml", ".yaml", ".catalog", ".sh"}
+    return sorted(path for path in (ROOT / place).rglob("*") if path.suffix in suffixes and path.is_file())
+
+
+def test_the_documents_are_short() -> None:
+    assert sum(size.words(document.read_text()) for document in DOCUMENTS) <= WORDS
+    assert size.words((ROOT / "ARCHITECTURE.md").read_text()) <= 2_500
 
 
 def test_the_readme_begins_with_the_two_commands() -> None:
@@ -353,6 +393,12 @@ def test_impurity_is_seen(source: str) -> None:
 def test_length_is_seen() -> None:
     assert too_long("x.py", "def f():\n" + "    pass\n" * 40) == ["x.py:1 f has 41 lines"]
     assert too_long("x.py", "\n" * 601) == ["x.py has 601 lines"]
+
+
+def test_a_dead_link_is_seen(tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    page.write_text("# What `it` does\n[a](page.md#what-it-does) [b](#what-it-does) [c](#nothing) [d](gone.md)\n")
+    assert dead_links(page) == ["#nothing", "gone.md"]
 
 
 def test_an_unknown_command_is_seen() -> None:

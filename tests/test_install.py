@@ -80,10 +80,10 @@ for name in names:
     importlib.import_module(name)
 for name in ("dbus_next.aio", "pyroute2", "structlog", "ruamel.yaml", "libnmstate"):
     assert importlib.import_module(name).__file__.startswith(library), name
-import anyio._backends._asyncio, httpx, libnmstate
+import libnmstate
 from pyroute2 import IPRSocket
 from pyroute2.netlink import rtnl
-assert httpx.AsyncClient() and IPRSocket and rtnl
+assert IPRSocket and rtnl
 assert libnmstate.PrettyState({"interfaces": []}).yaml
 print(len(names))
 """
@@ -142,7 +142,7 @@ OTHER_SYSTEMS = {
 def test_no_list_of_files_depends_on_the_python_of_the_build(tree: Path) -> None:
     """The first line of a command line tool is the path of that Python, and its digest would be listed."""
     records = list((tree / "usr/lib/nodenet").glob("*.dist-info/RECORD"))
-    assert len(records) > 5
+    assert len(records) > 3
     assert not [record for record in records if "../bin/" in record.read_text()]
 
 
@@ -361,7 +361,7 @@ def test_uninstalling_leaves_nothing_of_ours(tree: Path, tmp_path: Path, spellin
     enable = ["systemctl", f"--root={tmp_path}", "--quiet", "enable", "nodenetd.service", "nodenet-compat.target"]
     subprocess.run(enable, check=True)
     links = [path for path in (tmp_path / "etc/systemd/system").rglob("*") if path.is_symlink()]
-    assert len(links) == 16
+    assert len(links) == 21
     for link in links:
         target = Path("/usr") / str(link.readlink()).removeprefix("/usr").lstrip("/")
         link.unlink()

@@ -92,8 +92,8 @@ def test_the_stages_are_in_their_order() -> None:
 
 
 def test_every_published_file_is_listed() -> None:
-    """Those that the README lists, and the directory of the records."""
-    table = (ROOT / "README.md").read_text(encoding="utf-8").split("## What is published")[1].split("\n## ")[0]
+    """Those that the contract for readers lists, and the directory of the records."""
+    table = (ROOT / "docs/published-files.md").read_text(encoding="utf-8").split("\n## ")[0]
     paths = re.findall(r"`(/[^`]+)`", table)
     assert "/run/nodenet/state.json" in paths
     assert [path for path in paths if path not in section(DAEMON, "FILES")] == []

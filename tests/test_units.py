@@ -15,7 +15,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nodenet.cli.adoption.former_chain import IN_CHARGE
+from nodenet.cli.adoption.gather import IN_CHARGE
 from nodenet.cli.main import VERBS
 from nodenet.core.adoption.former_chain import CONFIGURING, MARKER
 from nodenet.core.boot.stages import new_boot
@@ -25,6 +25,7 @@ from nodenet.core.hosted_services.dnsmasq import BUS_NAME
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.paths import COMPANION_NAME as COMPANION
 from nodenet.core.messages import Message
+from nodenet.core.node_ip import kubelets
 from nodenet.core.persistent_ips import bus as ipam_bus
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, STAGE
 from nodenet.core.status.document import BootStatus, document
@@ -301,7 +302,7 @@ def test_nobody_requires_the_daemon_itself() -> None:
 
 def test_the_gate_holds_whatever_must_wait() -> None:
     gate = Unit(UNITS / "nodenet-ready.service")
-    held = {"kubelet-dependencies.target", "crio.service", "kubelet.service"}
+    held = {"kubelet-dependencies.target", "crio.service", *kubelets.UNITS}
     assert set(gate["Install"]["RequiredBy"].split()) == held
     assert held <= set(gate["Unit"]["Before"].split())
     assert gate["Unit"]["After"] == gate["Unit"]["Wants"] == "nodenetd.service"

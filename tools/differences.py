@@ -1,17 +1,15 @@
 """In which cases of the fixtures is our answer another one than that of ``runtimecfg node-ip``, and why?
 
-docs/node-ip.md has them as a table, with both answers computed. A case that differs and does not stand here, or stands
+A case that differs and does not stand here, or stands
 here and does not differ, fails a test.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
-from node_ip_cases import CASES, Case, read_case, text
-from nodenet.core.ip import IPAddress
-from old_tool import Answer, answers
+from node_ip_cases import Case
+from old_tool import answers
 
 
 class Difference(NamedTuple):
@@ -236,36 +234,6 @@ def differs(case: Case) -> bool:
     return _awaited(case) or answers(case.snapshot, case.policy, case.unbindable) != {case.selection().node_ips}
 
 
-def row(difference: Difference) -> tuple[str, str, str, str]:
-    """Return the difference as the page shows it: its first fixture's answers."""
-    example, *others = difference.cases
-    case = read_case(CASES / example)
-    more = f" and {len(others)} more" if others else ""
-    return f"{difference.words} (`{example}`{more})", _its_answer(case), _our_answer(case), difference.why
-
-
-def _its_answer(case: Case) -> str:
-    told = sorted(map(_in_words, answers(case.snapshot, case.policy, case.unbindable)))
-    return f"{' or '.join(told)}, by chance" if len(told) > 1 else told[0]
-
-
-def _our_answer(case: Case) -> str:
-    node_ips = case.selection().node_ips
-    if _awaited(case):
-        return f"waits first; then {_addresses(node_ips)}" if node_ips else "waits"
-    return _addresses(node_ips) or "none"
-
-
 def _awaited(case: Case) -> bool:
     selection = case.selection()
     return bool(selection.missing or selection.pending)
-
-
-def _in_words(answer: Answer) -> str:
-    if answer is None:
-        return "refuses the hint, over and over"
-    return _addresses(answer) or "none, over and over"
-
-
-def _addresses(answer: Iterable[IPAddress]) -> str:
-    return ", ".join(f"`{text(item)}`" for item in answer)

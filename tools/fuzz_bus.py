@@ -26,7 +26,7 @@ from typing import Any, TypeVar
 
 from edge.lag import LIMIT_SECONDS
 from edge.private_bus import AS_SHIPPED, OPEN, PrivateBus, fetch_broker
-from nodenet.cli.bus_session import carried
+from nodenet.cli.ask import carried
 from nodenet.core.errors import Unavailable
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import Bus, Refused

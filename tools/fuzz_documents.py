@@ -37,8 +37,7 @@ from nodenet.core.nmstate.answer import answer_of, shaped
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import content, find
 from nodenet.core.node_file.translate import finding_of
-from nodenet.core.node_file.yaml_text import Misread
-from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.node_file.yaml_text import Misread, typed
 from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
 from nodenet.core.open_vswitch import rows

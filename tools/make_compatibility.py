@@ -1,6 +1,6 @@
 """What does nodenet work with, and how is that known? `python tools/make_compatibility.py` writes the page.
 
-The rows are in docs/compatibility.toml. What was run has the name of a test; what only a documentation says has none.
+The rows are in docs/dev/compatibility.toml. What was run has the name of a test; what a documentation says has none.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "compatibility.md"
-ROWS = ROOT / "docs" / "compatibility.toml"
+PAGE = ROOT / "docs" / "dev" / "compatibility.md"
+ROWS = ROOT / "docs" / "dev" / "compatibility.toml"
 
 
 class How(StrEnum):

@@ -18,7 +18,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / "daemon")]
 
 from nodenet.cli.main import parser
-from nodenet.core.settings.keys import PLATFORMS
+from nodenet.core.settings.parse import PLATFORMS
 
 PLACE = Path(__file__).parents[1] / "units" / "completions"
 SCRIPTS = {"bash": PLACE / "nodenetctl.bash", "zsh": PLACE / "_nodenetctl", "fish": PLACE / "nodenetctl.fish"}

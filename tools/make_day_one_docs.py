@@ -1,62 +1,36 @@
-"""Which rules does docs/day-one.md explain? All of them: `python tools/make_day_one_docs.py` writes the section.
-
-What stands below a rule was printed for its bad example (fixtures/day_one/rules.yaml), so the page cannot show what the
-command does not print.
-"""
+"""Which rules does `nodenetctl day-one check` have? `python tools/make_day_one_docs.py` writes their page."""
 
 from __future__ import annotations
 
-import contextlib
-import re
 import sys
-import tempfile
 from pathlib import Path
 
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / place) for place in ("tests", "daemon")]
 
 import day_one_examples
-from day_one_examples import Example
-from nodenet.cli.day_one import folder
-from nodenet.cli.day_one.findings import Lines
-from nodenet.cli.day_one.gathered import gathered
-from nodenet.cli.main import parser
-from nodenet.core.day_one import report
-from nodenet.core.day_one.rule_texts import WHY
 from nodenet.core.day_one.rules import Group, Rule
 
-PAGE = Path(__file__).parents[1] / "docs" / "day-one.md"
-_BLOCK = re.compile(r"(<!-- rules: made by tools/make_day_one_docs.py -->\n).*?(<!-- end -->)", re.DOTALL)
+PAGE = Path(__file__).parents[1] / "docs" / "day-one-rules.md"
+HEAD = """\
+# The rules of `nodenetctl day-one check`
+
+Each finding has the name of its rule, the place in the file, and the remedy. This page says what
+happens to a host if the rule is broken.
+"""
 
 
-def made(page: str) -> str:
-    """Return *page* with its marked block as it should be."""
-    return _BLOCK.sub(lambda block: f"{block[1]}\n{_rules()}\n{block[2]}", page)
+def page() -> str:
+    """Return the page."""
+    return HEAD + "".join(f"\n## {group.value}\n\n{_rules(group)}" for group in Group)
 
 
-def _rules() -> str:
-    examples = day_one_examples.read()
-    parts = []
-    for group in Group:
-        parts.append(f"### {group.value}\n")
-        parts += [_rule(rule, examples[rule.word]) for rule in Rule if rule.group is group]
-    return "\n".join(parts)
-
-
-def _rule(rule: Rule, example: Example) -> str:
-    head = f"#### {rule.word}\n\n{rule.severity.value.capitalize()}. {WHY[rule]}\n"
-    said = printed(rule, example)
-    return f"{head}\n```\n{said}```\n" if said else head
-
-
-def printed(rule: Rule, example: Example) -> str:
-    """Return what is printed of *rule* for its bad example; nothing where the example needs a second program."""
-    with tempfile.TemporaryDirectory() as directory, contextlib.chdir(directory):
-        day_one_examples.write(example.bad, Path())
-        arguments = parser("day-one").parse_args(day_one_examples.words(example, Path()))
-        found, _ = gathered(arguments, folder.listed(arguments.path), lambda _: None)
-        return report.text([each for each in found if each.rule is rule][:1], Lines().line)
+def _rules(group: Group) -> str:
+    why = {name: example.why for name, example in day_one_examples.read().items()}
+    return "".join(
+        f"* `{rule.word}` ({rule.severity.value}): {why[rule.word]}\n" for rule in Rule if rule.group is group
+    )
 
 
 if __name__ == "__main__":
-    PAGE.write_text(made(PAGE.read_text()))
+    PAGE.write_text(page(), encoding="utf-8")

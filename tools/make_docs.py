@@ -1,7 +1,7 @@
 """Which tables of docs/node-ip.md are made from the fixtures? `python tools/make_docs.py` writes them.
 
-A marked block of the page has a row for each rule or place; what the row shows was computed from the snapshot of the
-case that it names, so the page cannot say what the code does not do.
+A marked block of the page has a row for each rule or place, in the order of the code. Each row names a case, and is
+made only if the selection of that case shows the rule.
 """
 
 from __future__ import annotations
@@ -15,8 +15,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).parents[1] / place) for place in ("tests", "daemon")]
 
 from bench.figures import table
-from differences import DIFFERENCES, row
-from node_ip_cases import CASES, read_case, text
+from node_ip_cases import CASES, read_case
 from nodenet.core.node_ip.ranking import KEY_NAMES
 from nodenet.core.node_ip.rules import REJECTIONS, Rule
 from nodenet.core.node_ip.select import Candidate, Selection, Verdict
@@ -72,44 +71,29 @@ RANKED: tuple[tuple[str, str, str], ...] = (
 
 
 def rejections() -> str:
-    """Return the table of the rules that reject, in the order in which they are tried."""
-    rows = []
-    for rule, _ in REJECTIONS:
-        holds, case = REJECTED[rule]
-        shown = _first(case, lambda item, rule=rule: item.rule is rule)  # type: ignore[misc]
-        rows.append((f"`{rule}`", holds, f"{_where(shown)}: {shown.sentence}", f"`{case}`"))
-    return table(("rule", "holds for", "example", "case"), rows)
+    """Return the table of the rules that reject, in their order; each has a case that shows it."""
+    for rule, (_, case) in REJECTED.items():
+        _shown(case, lambda item, rule=rule: item.rule is rule)  # type: ignore[misc]
+    return table(("rule", "holds for"), [(f"`{rule}`", REJECTED[rule][0]) for rule, _ in REJECTIONS])
 
 
 def ranks() -> str:
     """Return the table of the places of the rank."""
     if len(RANKED) != len(KEY_NAMES):
         raise AssertionError("the rank has places that the page does not describe")
-    return table(("place", "prefers", "example", "case"), [_rank(*entry) for entry in RANKED])
+    return table(("place", "prefers", "as in"), [_rank(*entry) for entry in RANKED])
 
 
-def _rank(place: str, prefers: str, case: str) -> tuple[str, str, str, str]:
-    if not case:
-        return place, prefers, "", ""
-    loser = _first(case, lambda item: item.verdict is Verdict.ELIGIBLE)
-    return place, prefers, f"not {_where(loser)}: {loser.sentence}", f"`{case}`"
+def _rank(place: str, prefers: str, case: str) -> tuple[str, str, str]:
+    return place, prefers, _shown(case, lambda item: item.verdict is Verdict.ELIGIBLE).sentence if case else ""
 
 
-def _first(case: str, wanted: Callable[[Candidate], bool]) -> Candidate:
+def _shown(case: str, wanted: Callable[[Candidate], bool]) -> Candidate:
     selection: Selection = read_case(CASES / case).selection()
     return next(item for item in selection.candidates if wanted(item))
 
 
-def _where(item: Candidate) -> str:
-    return f"`{text(item.address)}/{item.prefix_length}` on `{item.link}`"
-
-
-def differences() -> str:
-    """Return the table of the cases in which the tool that is replaced answers otherwise."""
-    return table(("case", "its answer", "ours", "why"), map(row, DIFFERENCES))
-
-
-BLOCKS: Mapping[str, Callable[[], str]] = {"rejections": rejections, "ranks": ranks, "differences": differences}
+BLOCKS: Mapping[str, Callable[[], str]] = {"rejections": rejections, "ranks": ranks}
 
 
 def made(page: str, blocks: Mapping[str, Callable[[], str]] = BLOCKS) -> str:

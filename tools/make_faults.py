@@ -1,7 +1,7 @@
 """What does a node do when something fails, and which test shows it? `python tools/make_faults.py` writes the page.
 
-The rows are in docs/faults.toml. A row without a test is refused, and so is the name of a test that does not exist, or
-that two tests have.
+The rows are in docs/dev/faults.toml. A row without a test is refused, and so is the
+name of a test that does not exist, or that two tests have.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
-PAGE = ROOT / "docs" / "faults.md"
-ROWS = ROOT / "docs" / "faults.toml"
+PAGE = ROOT / "docs" / "dev" / "faults.md"
+ROWS = ROOT / "docs" / "dev" / "faults.toml"
 HEAD = """\
 # Faults
 
-What nodenet does when something fails, how the node heals, and the tests that show it. `degraded` means that kubelet
-runs, and that `nodenetctl status` gives cause and remedy.
+What nodenet does when something fails, how the node heals if not by itself, and the tests that show it. `degraded`
+means that kubelet runs, and that `nodenetctl` gives cause and remedy.
 
-| # | fault | what the node does | how it heals | tests |
-|---|---|---|---|---|
 """
+OF_ITSELF = ("By itself", "Nothing is wrong")
+"""What heals so needs no words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,10 +61,12 @@ def _functions(path: Path) -> Iterator[str]:
 
 def page(rows: Sequence[Fault]) -> str:
     """Return the page."""
-    return HEAD + "".join(
-        f"| {row.number} | {row.fault} | {row.does} | {row.heals} | {', '.join(f'`{name}`' for name in row.tests)} |\n"
-        for row in rows
-    )
+    return HEAD + "".join(map(_line, rows))
+
+
+def _line(row: Fault) -> str:
+    heals = "" if row.heals in OF_ITSELF else f" Healed: {row.heals}."
+    return f"{row.number}. **{row.fault}.** {row.does}.{heals} {', '.join(f'`{name}`' for name in row.tests)}\n"
 
 
 if __name__ == "__main__":

@@ -1,59 +1,42 @@
 """How do the rooms of the code lie over each other? `python tools/make_map.py` draws them in ARCHITECTURE.md.
 
-Floors and arrows come from tools/rooms.py, the list that the tests hold the code to; what a room is for is the first
-line of its docstring. So the picture always shows the rule.
+Floors and arrows come from tools/rooms.py, the list that the tests hold the code to.
 """
 
 from __future__ import annotations
 
-import ast
 import re
-from collections.abc import Iterable, Iterator
+import textwrap
+from collections.abc import Iterable
 from pathlib import Path
 
-from rooms import CORE, EDGE, OTHERS, STAGES, floors
+from rooms import EDGE, OTHERS, STAGES, floors
 
 ROOT = Path(__file__).resolve().parents[1]
-CODE = ROOT / "daemon" / "nodenet"
 PAGE = ROOT / "ARCHITECTURE.md"
 _BLOCK = re.compile(r"(<!-- rooms: made by tools/make_map.py -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
-def purpose(room: str) -> str:
-    """Return the first line of the docstring of a room: of its package, or of the module."""
-    place = CODE / room.replace(".", "/")
-    source = (place / "__init__.py" if place.is_dir() else place.with_suffix(".py")).read_text(encoding="utf-8")
-    return (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
-
-
 def picture() -> str:
-    """Return the floors of core from the top to the bottom, then the rooms beside core, as Markdown tables."""
-    lines = ["| floor | room of `core` | what it holds | imports |", "|---|---|---|---|"]
+    """Return the floors of core from the top to the bottom, then the rooms beside core with what they may import."""
+    lines = ["```"]
     made = list(enumerate(floors(), start=1))
     for number, floor in reversed(made):
-        lines += [_row(str(number), f"`{room}`", purpose(f"core.{room}"), CORE[room]) for room in sorted(floor)]
-    lines += [_row("0", "modules of `core` itself", "`errors`, `messages`, `ip` and what every room uses", ())]
-    lines += ["", "| beside core | what it holds | may import |", "|---|---|---|"]
-    lines += [
-        f"| `{name}` | {purpose(name)} | {_listed(others)} |" for name, others in OTHERS.items() if name != "core"
-    ]
-    lines += [f"| `stages/*` | {purpose('stages')} | {_listed(STAGES)} |"]
-    lines += [f"| `edge/{name}` | {purpose(f'edge.{name}')} | {_listed(_of_edge(name))} |" for name in sorted(EDGE)]
-    return "\n".join(lines) + "\n"
+        lines += _line(f"core, floor {number}", sorted(floor))
+    lines += [*_line("core, floor 0", ["modules of core itself: errors, messages, ip and what every room uses"]), ""]
+    for name, others in [*((name, others) for name, others in OTHERS.items() if name != "core"), ("stages/*", STAGES)]:
+        lines += _line(name, [f"imports {_listed(others)}"])
+    lines += _line("edge/*", ["imports the room of core with its name, and"])
+    lines += [line for name in sorted(EDGE) if EDGE[name] for line in _line("", [f"{name}: {_listed(EDGE[name])}"])]
+    return "\n".join([*lines, "```"]) + "\n"
 
 
-def _of_edge(name: str) -> Iterator[str]:
-    if name in CORE:
-        yield f"core.{name}"
-    yield from EDGE[name]
-
-
-def _row(floor: str, room: str, holds: str, imports: Iterable[str]) -> str:
-    return f"| {floor} | {room} | {holds} | {_listed(imports)} |"
+def _line(name: str, words: Iterable[str]) -> list[str]:
+    return textwrap.wrap(", ".join(words), 110, initial_indent=f"{name:<18}", subsequent_indent=" " * 20)
 
 
 def _listed(names: Iterable[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names) or "-"
+    return ", ".join(names) or "nothing"
 
 
 def made(page: str) -> str:

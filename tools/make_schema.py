@@ -15,7 +15,7 @@ if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
 from nodenet.core.node_file import schema
-from nodenet.core.node_file.link_types import MADE, SHOWN
+from nodenet.core.node_file.values import MADE, SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "node-file.schema.json"

@@ -50,10 +50,12 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "files": (),
     "hosted_services": (
         "core.kernel",
+        "core.resolver",
         "edge.bus",
         "edge.files",
         "edge.kernel",
         "edge.kubernetes",
+        "edge.resolver",
         "edge.systemd",
     ),
     "hostname": ("edge.bus",),
@@ -106,7 +108,7 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
 
 EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     # A libnmstate that takes no text gets the document as our own reader understands it; imported for that one only.
-    "edge.nmstate.worker": ("core.node_file.yaml_text", "core.node_file.yaml_values"),
+    "edge.nmstate.worker": ("core.node_file.yaml_text",),
     # There is one judgement of node files.
     "cli.check": ("stages.apply.node_file",),
     "cli.preview": ("stages.apply.node_file",),

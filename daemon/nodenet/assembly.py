@@ -14,7 +14,7 @@ import structlog
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.history.shown import listed as history_list
-from nodenet.core.hosted_services.dns_guard import TABLE as DNS_TABLE
+from nodenet.core.hosted_services.dns import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program
 from nodenet.core.network_manager.profiles import KEYFILES
@@ -29,16 +29,11 @@ from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.files.store import Store
-from nodenet.edge.hosted_services.companion import on_switch
-from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
-from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
-from nodenet.edge.hosted_services.name_lookup import NameLookup
-from nodenet.edge.hosted_services.other_stacks import OtherStacks
-from nodenet.edge.hosted_services.redirect_table import RedirectTable
-from nodenet.edge.hosted_services.rivals import Rivals
-from nodenet.edge.hosted_services.service_units import ServiceUnits
-from nodenet.edge.hosted_services.sockets import Sockets
+from nodenet.edge.hosted_services.balancer import RedirectTable
+from nodenet.edge.hosted_services.dnsmasq import Dnsmasq, NameLookup
+from nodenet.edge.hosted_services.other_stacks import OtherStacks, Rivals, Sockets
 from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
+from nodenet.edge.hosted_services.units import ConfigurationFiles, ServiceUnits, on_switch
 from nodenet.edge.hostname.hostnamed import Hostnamed
 from nodenet.edge.hostname.lease_names import LeaseNames
 from nodenet.edge.kernel import netlink, standing
@@ -62,9 +57,8 @@ from nodenet.loop.uplink import UplinkEdges
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.hosted_services.forwarding import Forwarding
 from nodenet.stages.hosted_services.node_dns import UNIT as DNS_UNIT
-from nodenet.stages.hosted_services.node_dns import NodeDns, NodeDnsEdges
+from nodenet.stages.hosted_services.node_dns import Forwarding, NodeDns, NodeDnsEdges
 from nodenet.stages.nmstate.known_good import KnownGood
 
 log = structlog.get_logger()

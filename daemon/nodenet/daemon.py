@@ -21,6 +21,7 @@ import structlog
 from nodenet import __version__
 from nodenet.assembly import Assembly
 from nodenet.core.backoff import backoff
+from nodenet.core.boot import request
 from nodenet.core.boot.outcome import Problem, Topic
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
@@ -214,11 +215,11 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     reconciler: Reconciler
     inhibitors = InhibitorLocks(lambda lock: reconciler.inhibit(lock), lambda lock: reconciler.release(lock))  # noqa: PLW0108
     orders = Orders(
-        reload=lambda: reconciler.reload(),  # noqa: PLW0108  (the reconciler is made below)
-        prune=lambda: reconciler.prune(),  # noqa: PLW0108
-        run_stage=lambda name: reconciler.rerun(name),  # noqa: PLW0108
-        reselect=lambda: reconciler.reselect(),  # noqa: PLW0108
-        remove_bridge=lambda: reconciler.remove_bridge(),  # noqa: PLW0108
+        reload=lambda who: reconciler.reload(who),  # noqa: PLW0108  (the reconciler is made below)
+        prune=lambda who: reconciler.prune(who),  # noqa: PLW0108
+        run_stage=lambda name, who: reconciler.rerun(name, who),  # noqa: PLW0108
+        reselect=lambda who: reconciler.reselect(who),  # noqa: PLW0108
+        remove_bridge=lambda who: reconciler.remove_bridge(who),  # noqa: PLW0108
         inhibit=inhibitors.take,
         explain=machine.explain,
         try_file=lambda order: reconciler.try_file(order),  # noqa: PLW0108
@@ -273,7 +274,7 @@ async def _run(machine: Assembly, reconciler: Reconciler, manager: ServiceManage
 
 async def _reload(reconciler: Reconciler) -> None:
     with suppress(NodenetError):  # there is no caller, and the loop has logged it
-        await reconciler.reload()
+        await reconciler.reload(f"{request.RELOAD} (SIGHUP)")
 
 
 if __name__ == "__main__":

@@ -20,7 +20,9 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.unit_stage.evidence import unit_of
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import Build, StageEdges
+from nodenet.stages.apply.made_again import MadeAgain
 from nodenet.stages.apply.node_file import NodeFiles
+from nodenet.stages.apply.pipeline import others_of
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.wiring import BridgeWiring
@@ -28,7 +30,7 @@ from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.losses import NodeLosses
 from nodenet.stages.node_ip.raise_links import RaiseLinks
 from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.trial.wiring import trial_of
+from nodenet.stages.trial.run import trial_of
 from nodenet.stages.unit_stage import build as build_unit_stage
 
 ATTEMPT_MARGIN_SECONDS = 300.0
@@ -51,6 +53,7 @@ class NodeInputs:
         self._files_of: tuple[Settings, NodeFiles] | None = None
         """Settings, and the node files that they lead to: asked for once a second while a boot waits."""
         self._undo = Undo(edges)
+        self._made_again = MadeAgain(edges.kernel, edges.manager)
         self._losses = NodeLosses(edges)
         self.nodeip: NodeipStage | None = None
         """The stage that publishes, once there are stages."""
@@ -116,4 +119,5 @@ class NodeInputs:
             nodeip.confirm if built_in else nodeip.confirm_of_unit,
             trial_of(edges, settings) if settings.stages[StageName.NMSTATE] == "builtin" else None,
             self._undo,
+            partial(self._made_again.look, others_of(edges, settings)),
         )

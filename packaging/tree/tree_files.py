@@ -19,7 +19,7 @@ LAUNCHERS = {
     "usr/libexec/nodenet-hosted": "nodenet.hosted.process",
     "usr/libexec/nodenet-ipam": "nodenet.cni.process",
     "usr/libexec/nodenet/cni/install-plugin": "nodenet.cni.install_plugin",
-    "usr/libexec/nodenet/former-chain": "nodenet.cli.adoption.former_chain",
+    "usr/libexec/nodenet/former-chain": "nodenet.cli.adoption.gather",
     "usr/libexec/nodenet/undo-keyfiles": "nodenet.cli.undo_keyfiles",
     "usr/bin/nodenetctl": "nodenet.cli.main",
 }
@@ -55,7 +55,6 @@ UNITS = {
     },
 }
 UNUSED = (
-    *("anyio/_backends/_trio.py", "anyio/pytest_plugin.py", "certifi/tests"),
     *(f"pyroute2/{name}" for name in ("arp.py", "bsd", "decoder", "dhcp", "ext", "fixtures", "inotify", "minimal.py")),
     *("pyroute2/netns/manager.py", "pyroute2/nftables", "pyroute2/wirouting"),
     *(f"pyroute2/iproute/{name}.py" for name in ("bsd", "darwin", "windows")),  # of other systems

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-import nodenet.cli.adoption.verb  # noqa: F401  (before the rights of root are given up)
+import nodenet.cli.adoption.run  # noqa: F401  (before the rights of root are given up)
 from nodenet.cli.main import main
 from unprivileged import unprivileged
 

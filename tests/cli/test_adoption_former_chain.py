@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.cli.adoption.former_chain import IN_CHARGE, assigned
+from nodenet.cli.adoption.gather import IN_CHARGE, assigned
 from nodenet.core.adoption.facts import in_charge, unit_states
 
 SAID = (
@@ -33,7 +33,7 @@ def answered(
         (tmp_path / name).write_text(f"#!/bin/sh\n{script}")
         (tmp_path / name).chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-m", "nodenet.cli.adoption.former_chain"],
+        [sys.executable, "-m", "nodenet.cli.adoption.gather"],
         check=False,
         capture_output=True,
         text=True,

@@ -17,7 +17,7 @@ import pytest
 from core.adoption.nodes import BEFORE, adopted
 from nodenet.cli.adoption.run import Undone, alone, carry_out, interruptible
 from nodenet.core.adoption import plan
-from nodenet.core.adoption.record import AdoptionRecord, parse, render
+from nodenet.core.adoption.former_chain import AdoptionRecord, parse, render
 from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.errors import Busy, PublishFailed, StageFailed
 

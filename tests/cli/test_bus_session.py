@@ -9,7 +9,7 @@ import pytest
 
 from cli.test_ask import nodenetctl
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.cli.bus_session import BUS_SECONDS, system_bus
+from nodenet.cli.ask import BUS_SECONDS, system_bus
 from nodenet.core.errors import Unavailable
 from nodenet.edge.bus.connection import DBUS
 

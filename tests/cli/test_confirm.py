@@ -7,9 +7,8 @@ from typing import Any
 
 import pytest
 
-from cli.test_ask import printed
+from cli.test_ask import TRIAL, Reports, printed
 from cli.test_main import nodenetctl
-from cli.test_on_trial import TRIAL, Reports
 from cli.test_reselect import daemon
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.cli.confirm import agreed

@@ -18,10 +18,10 @@ from edge import bus_calls
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.core.hosted_services import bus
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.report import document
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
-from nodenet.hosted.bus_object import BusObject
+from nodenet.hosted.process import BusObject
 
 __all__ = ["private_bus"]
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from core.hosted_cluster.test_conditions import API, LB, OPTIONS
+from core.hosted_cluster.test_cluster_status import API, LB, OPTIONS
 from nodenet.cli.hosted_migrate import FAILED, PASSED, verify
 from nodenet.cli.main import main
 from nodenet.core.hosted_services.health import Answer, Result, Target

@@ -54,13 +54,6 @@ def test_light_verbs_import_nothing_heavy(words: list[str]) -> None:
     assert [name for name in loaded if name.partition(".")[0] in HEAVY] == []
 
 
-@pytest.mark.parametrize("verb", VERBS)
-def test_every_verb_has_a_test_module_of_its_own(verb: str) -> None:
-    """In the same place below tests/cli; day-one has a folder, as its artefacts have."""
-    place, name = Path(__file__).parent, verb.replace("-", "_")
-    assert (place / f"test_{name}.py").exists() or any((place / name).glob("test_*.py"))
-
-
 def test_the_command_line_needs_no_library() -> None:
     """Completions are made from it while installing, by a Python that has nothing but itself."""
     source = f"import sys; sys.path.insert(0, {str(DAEMON)!r}); from nodenet.cli.main import parser; parser()"

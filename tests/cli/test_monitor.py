@@ -102,7 +102,7 @@ async def keep_changing(service: Service, detail: str = "a name by the bus") -> 
         await asyncio.sleep(0.2)
 
 
-async def nothing() -> None:
+async def nothing(_: str = "") -> None:
     """Carry out no order."""
 
 
@@ -119,7 +119,7 @@ ORDERS = Orders(
     prune=nothing,
     reselect=nothing,
     remove_bridge=nothing,
-    run_stage=lambda _: None,
+    run_stage=lambda *_: None,
     inhibit=lambda *_: 0,
     explain=lambda topic: topic,
     try_file=try_nothing,

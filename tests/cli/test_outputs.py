@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import subprocess
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 from cli.test_main import environment
+from nodenet.cli.outputs import Table, printable, seconds
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Failed
 from status_cases import DEGRADED, GOOD, PROBLEM, boot
@@ -103,3 +105,60 @@ def test_an_output_of_few_letters_is_no_traceback(encoding: str, verb: str) -> N
     done = subprocess.run(program, capture_output=True, check=False, env=given)
     assert (done.returncode, done.stderr) == (0, b"")
     assert verb.encode() in done.stdout
+
+
+# Tables for a terminal or a mail.
+
+
+def test_columns_are_as_wide_as_their_longest_cell() -> None:
+    table = Table(("LINK", "ADDRESS", "BECAUSE"))
+    table.add(("eth0", "192.0.2.5/24", "a reason"))
+    table.add(("a-long-name", "::1/128", ""), "2")
+    assert table.render(coloured=False).splitlines() == [
+        "LINK         ADDRESS       BECAUSE",
+        "eth0         192.0.2.5/24  a reason",
+        "a-long-name  ::1/128",
+    ]
+
+
+def test_a_row_has_its_colour_on_a_terminal_only() -> None:
+    """The headings are bold (ECMA-48, SGR 1)."""
+    table = Table(("LINK",))
+    table.add(("eth0",), "1;32")
+    table.add(("eth1",))
+    assert table.render(coloured=True).splitlines() == ["\x1b[1mLINK\x1b[0m", "\x1b[1;32meth0\x1b[0m", "eth1"]
+    assert "\x1b" not in table.render(coloured=False)
+
+
+def test_what_could_control_a_terminal_is_replaced() -> None:
+    """Escape sequences, line ends, lone surrogates; letters of any language stay (R40)."""
+    assert printable("a\x1b[2Jb\r\n\udc80\u202eé名") == "a?[2Jb????é名"
+
+
+# Lengths of time on the command line.
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("90", 90),
+        ("0", 0),
+        ("1.5", 1.5),
+        (".5", 0.5),
+        ("5s", 5),
+        ("5 s", 5),
+        ("250ms", 0.25),
+        ("2min", 120),
+        ("1h", 3600),
+    ],
+)
+def test_a_length_of_time_has_a_unit_or_is_in_seconds(text: str, expected: float) -> None:
+    """As systemd's programs take it (R59)."""
+    assert seconds(text) == expected
+
+
+@pytest.mark.parametrize("text", ["", "s", "-5", "5d", "nan", "inf", "5s5s"])
+def test_anything_else_is_refused(text: str) -> None:
+    sentence = f"{text!r} is not a valid number of seconds \\(examples: 90, 5s, 2min\\)"
+    with pytest.raises(argparse.ArgumentTypeError, match=f"^{sentence}$"):
+        seconds(text)

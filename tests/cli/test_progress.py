@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from nodenet.cli import progress
-from nodenet.core.status.last_known import last_known
+from nodenet.core.status.document import last_known
 from status_cases import GOOD, WAITING
 
 if TYPE_CHECKING:

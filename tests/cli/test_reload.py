@@ -12,8 +12,8 @@ from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.cli import reload
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.status.after_reload import Aftermath
 from nodenet.core.status.bus_interfaces import NAME
+from nodenet.core.status.text import Aftermath
 from nodenet.edge.bus.connection import Message, MessageType
 
 if TYPE_CHECKING:

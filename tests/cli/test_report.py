@@ -20,8 +20,8 @@ from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.report.known_secrets import in_json
 from nodenet.core.report.parts import PARTS, Part
+from nodenet.core.report.secrets import in_json
 from nodenet.edge.report.sources import RECORDS
 from nodenet.stages.apply.records import CHANGE
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cli.test_ask import printed
-from cli.test_on_trial import Reports
+from cli.test_ask import Reports, printed
 from cli.test_reselect import daemon
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.core.errors import StageFailed
-from nodenet.core.settings.keys import KEYS, Refused
+from nodenet.core.settings.parse import KEYS, Refused
 from nodenet.core.trial.trial import ANSWER_SECONDS, APPLY_IT, not_applied
 from nodenet.stages.apply.probes import FORWARD_SECONDS
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from cli.test_ask import MINE, OTHER, TRIAL, Reports
 from cli.test_main import nodenetctl
-from cli.test_on_trial import MINE, OTHER, TRIAL, Reports
 from cli.test_reselect import CAUSE, daemon
 from edge.private_bus import PrivateBus, private_bus
 from nodenet.cli.main import main

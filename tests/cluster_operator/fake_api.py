@@ -34,8 +34,6 @@ class FakeApi:
         self.forbidden: set[str] = set()
         self.writes: list[tuple[str, str]] = []
         self.requests = 0
-        self.dropped: Callable[[dict[str, Any]], dict[str, Any]] = lambda status: status
-        """What the kind of this API keeps of a status."""
         self.before_write: Callable[[str], None] = lambda _: None
         self._watches: list[tuple[str, asyncio.Queue[Any]]] = []
 
@@ -112,8 +110,6 @@ class FakeApi:
         metadata["generation"] = before.get("metadata", {}).get("generation", 0) + changed
         metadata["uid"] = before.get("metadata", {}).get("uid", f"uid-{self.version}")
         made = {**copy.deepcopy(document), "metadata": metadata}
-        if "status" in made:
-            made["status"] = self.dropped(made["status"])
         self.objects[place] = made
         self._emit(place, kind, made)
         return copy.deepcopy(made)

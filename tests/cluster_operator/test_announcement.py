@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 from cluster_operator.fake_api import FakeApi, tasks
-from nodenet.cluster_operator.announcement import LOOK_SECONDS, PAUSE_SECONDS, Announcement
-from nodenet.core.hosted_cluster.openshift import OPERATOR, PATH
+from nodenet.cluster_operator.process import LOOK_SECONDS, PAUSE_SECONDS, Announcement
+from nodenet.core.hosted_cluster.cluster_status import OPERATOR, PATH
 
 PLACE = f"{PATH}/{OPERATOR}"
 

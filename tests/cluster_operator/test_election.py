@@ -8,7 +8,7 @@ from typing import Any
 
 from cluster_operator.fake_api import OWN_LEASE, FakeApi, tasks
 from nodenet.cluster_operator.election import WAIT_SECONDS, Election
-from nodenet.core.hosted_cluster.leadership import DEADLINE_SECONDS, LEASE_SECONDS, RENEW_SECONDS
+from nodenet.core.hosted_cluster.leases import DEADLINE_SECONDS, LEASE_SECONDS, RENEW_SECONDS
 
 
 def election(api: FakeApi, name: str) -> Election:

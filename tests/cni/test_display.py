@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from core.persistent_ips.test_bus import DOCUMENT
-from nodenet.cni.display import PAUSE_SECONDS, Display
+from nodenet.cni.people import PAUSE_SECONDS, Display
 from nodenet.core.metrics.program import Program
 from nodenet.core.persistent_ips.metrics import Figures
 from nodenet.edge.metrics.file import MetricsFile

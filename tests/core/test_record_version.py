@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.core.adoption import record as adoption_record
+from nodenet.core.adoption import former_chain as adoption_record
 from nodenet.core.apply import intent, new_file
 from nodenet.core.br_ex import record
 from nodenet.core.change import record as change_record
-from nodenet.core.hosted_services import cache
+from nodenet.core.hosted_services import cluster
 from nodenet.core.node_ip import last_published
-from nodenet.core.persistent_ips import records as ipam_records
+from nodenet.core.persistent_ips import book as ipam_records
 from nodenet.core.record_version import refusal
 
 LATER = "it has version 2, of a later release of nodenet; this release reads version 1"
@@ -23,7 +23,7 @@ LATER = "it has version 2, of a later release of nodenet; this release reads ver
 
 def cached(document: bytes) -> object:
     """Read a cache with a good checksum."""
-    return cache.parse(hashlib.sha256(document).hexdigest().encode() + b"\n" + document, "example.com")
+    return cluster.parse_cached(hashlib.sha256(document).hexdigest().encode() + b"\n" + document, "example.com")
 
 
 READERS: dict[str, Callable[[bytes], object]] = {
@@ -70,7 +70,7 @@ STATE = Path(__file__).parents[2] / "fixtures/state"
 FIRST: dict[str, Callable[[bytes], object]] = {
     "adoption": adoption_record.parse,
     "bridge": record.parse,
-    "cache": lambda content: cache.parse(content, "example.com"),
+    "cache": lambda content: cluster.parse_cached(content, "example.com"),
     "intent": intent.parse,
     "ipam": lambda content: [ipam_records.record_of(tuple(row)) for row in json.loads(content)],
     "selection": lambda content: last_published.parse(content, "b1"),

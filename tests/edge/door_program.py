@@ -40,7 +40,7 @@ class Count:
     info = warning = error = exception = msg
 
 
-async def reload() -> None:
+async def reload(_: str = "") -> None:
     await asyncio.sleep(RELOAD_SECONDS)
 
 
@@ -71,12 +71,12 @@ async def serve() -> None:
         prune=reload,
         reselect=reload,
         remove_bridge=reload,
-        run_stage=lambda _: None,
+        run_stage=lambda *_: None,
         inhibit=refuse,
         explain=machine.explain,
         try_file=refuse_trial,
-        confirm=lambda _: reload(),
-        roll_back=lambda _: reload(),
+        confirm=reload,
+        roll_back=reload,
         history=machine.history,
         to_entry=machine.to_entry,
     )

@@ -11,8 +11,7 @@ from hosted_services_cases import CASES, read_inputs
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.model import Inputs, Origin
-from nodenet.core.hosted_services.running import Running
-from nodenet.core.hosted_services.two_stacks import Others
+from nodenet.core.hosted_services.units import Others, Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address
 from nodenet.hosted.state import State
@@ -28,6 +27,7 @@ def state(case: str = "control-plane", **changes: Any) -> State:
     """Return the state of master-0 with a live cluster."""
     given = inputs(case, **{"spec_origin": Origin.LIVE, "nodes_origin": Origin.LIVE, **changes})
     made = State(given.here.name, given.options)
+    made.authority = "PEM"
     made.take(Known(given))
     return made
 

@@ -9,11 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from hosted.rig import state
+from nodenet.core.hosted_services.haproxy import BY_WIRE
 from nodenet.core.hosted_services.health import Answer, Distrust, Result, Target, Verdict
 from nodenet.core.hosted_services.keepalived import PRIORITIES
 from nodenet.core.hosted_services.model import Purpose, Service
-from nodenet.core.hosted_services.redirect import BY_WIRE
-from nodenet.core.hosted_services.stance import BALANCER_WEIGHT, OUT
+from nodenet.core.hosted_services.vips import BALANCER_WEIGHT, OUT
 from nodenet.core.messages import Message
 from nodenet.hosted.checks import (
     ALIVE,

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from hosted.rig import FakeAddresses, state
 from nodenet.core.hosted_services.model import Service
-from nodenet.hosted.keepalived_watch import KeepalivedWatch
 from nodenet.hosted.state import State
+from nodenet.hosted.vip_keeper import KeepalivedWatch
 
 
 class FakeProcesses:

@@ -12,21 +12,21 @@ from hosted.rig import FakeBalancer, FakeDnsmasq, FakeFiles, FakeOthers, FakeTab
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.model import Mode, Origin, Service
-from nodenet.core.hosted_services.paths import GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
-from nodenet.core.hosted_services.two_stacks import Listener, Others
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
+from nodenet.core.hosted_services.units import Listener, Others
+from nodenet.core.hosted_services.vips import Sighting
+from nodenet.core.settings.model import HostedMode
 from nodenet.hosted.reconcile import (
     GONE_SECONDS,
     MANIFESTS_SECONDS,
     RELOAD_SECONDS,
     RELOADS,
+    TABLE_SECONDS,
     Edges,
     Reconciler,
     watch_manifests,
 )
-from nodenet.hosted.redirect import TABLE_SECONDS
 from nodenet.hosted.state import State
 
 KEEPALIVED, HAPROXY, DNSMASQ = (UNITS[one] for one in (Service.KEEPALIVED, Service.HAPROXY, Service.DNSMASQ))
@@ -54,7 +54,7 @@ class Bench:
 async def test_the_first_look_writes_and_starts_and_the_second_does_nothing() -> None:
     bench = Bench(state())
     assert await bench.look() == [("start", KEEPALIVED), ("start", HAPROXY)]
-    own = {TEXTS[service] for service in (Service.KEEPALIVED, Service.HAPROXY, Service.REDIRECT)}
+    own = {AUTHORITY} | {TEXTS[service] for service in (Service.KEEPALIVED, Service.HAPROXY, Service.REDIRECT)}
     assert set(bench.files.texts) == {*own, RELEASE, GUARD, HOSTS, SERVER_STATES}
     assert await bench.look() == []
 
@@ -102,6 +102,25 @@ async def test_a_reload_that_an_earlier_companion_owes_is_done_by_the_next() -> 
     assert await third.look() == []
 
 
+async def test_haproxy_waits_for_the_ca_and_one_that_runs_does_not_end_without_it() -> None:
+    """It ended at once and was started again and again: its configuration names a file that was never written."""
+    bench = Bench(state())
+    bench.state.authority = ""
+    for _ in range(20):
+        await bench.look()
+        await asyncio.sleep(1)
+    assert bench.units.running == {KEEPALIVED}
+    problem = bench.state.report().services[Service.HAPROXY].problem
+    assert problem == "it starts as soon as the CA of the API can be read"
+    bench.state.authority = "PEM"
+    await bench.look()
+    assert bench.units.running == {KEEPALIVED, HAPROXY}
+    assert bench.files.texts[AUTHORITY] == "PEM"
+    bench.state.authority = ""  # as in a companion that was started again
+    await bench.look()
+    assert HAPROXY in bench.units.running
+
+
 async def test_a_service_that_hangs_is_restarted_with_pauses() -> None:
     bench = Bench(state(), KEEPALIVED, HAPROXY)
     await bench.look()
@@ -116,7 +135,7 @@ async def test_a_service_that_hangs_is_restarted_with_pauses() -> None:
 
 
 async def test_keepalived_uses_another_node_ip_when_it_has_read_that() -> None:
-    """A candidate whose node IP has moved would become a second holder before that (``exchange``)."""
+    """A candidate whose node IP has moved would become a second holder before that (``silent``)."""
     bench = Bench(state(), KEEPALIVED, HAPROXY)
     await bench.look()
     assert links(bench.state) == ["br-ex"]
@@ -231,7 +250,7 @@ async def test_a_platform_without_vips_starts_and_writes_nothing() -> None:
 async def test_user_managed_writes_names_only() -> None:
     bench = Bench(state("user-managed-lb"))
     assert await bench.look() == []
-    assert set(bench.files.texts) == {HOSTS}
+    assert set(bench.files.texts) == {AUTHORITY, HOSTS}
 
 
 async def test_render_mode_writes_and_orders_nothing() -> None:

@@ -21,17 +21,14 @@ from edge.namespace import Namespace
 from hosted.rig import FakeAddresses, FakeWeights, FakeWire, inputs, state
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
-from nodenet.core.hosted_services.exchange import PATIENCE_INTERVALS, PATIENCE_SECONDS
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES
 from nodenet.core.hosted_services.model import Here, Place, Purpose
 from nodenet.core.hosted_services.report import WITHOUT_SOURCE, document
-from nodenet.core.hosted_services.stance import OUT
+from nodenet.core.hosted_services.vips import OUT, PATIENCE_INTERVALS, PATIENCE_SECONDS
 from nodenet.core.ip import Family, IPAddress, family_of
-from nodenet.edge.hosted_services.address_events import AddressEvents
-from nodenet.edge.hosted_services.vip_addresses import VipAddresses
-from nodenet.hosted.source_guard import LOOK_SECONDS, PAUSE_SECONDS, TIMER_SECONDS, SourceGuard
+from nodenet.edge.hosted_services.wire import AddressEvents, VipAddresses
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_keeper import VipKeeper
+from nodenet.hosted.vip_keeper import GUARD_SECONDS, PAUSE_SECONDS, TIMER_SECONDS, SourceGuard, VipKeeper
 
 
 def wait_for(look: Callable[[], object], seconds: float = 20) -> None:
@@ -172,11 +169,11 @@ async def test_a_node_that_gets_or_loses_a_vip_soon_looks_at_the_wire() -> None:
         bench.addresses.here = bench.node_ips | held
         await bench.change()
         assert not bench.keeper.look_now.is_set(), "a takeover may still go on"
-        await asyncio.sleep(LOOK_SECONDS)
+        await asyncio.sleep(GUARD_SECONDS)
         assert bench.keeper.look_now.is_set()
     bench.keeper.look_now.clear()
     await bench.change()
-    await asyncio.sleep(LOOK_SECONDS)
+    await asyncio.sleep(GUARD_SECONDS)
     assert not bench.keeper.look_now.is_set(), "no VIP has moved"
     task.cancel()
 

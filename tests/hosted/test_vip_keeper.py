@@ -13,14 +13,13 @@ from structlog.testing import capture_logs
 
 from hosted.rig import PEER_MAC, STRANGER_MAC, FakeAddresses, FakeWeights, FakeWire, inputs, state
 from nodenet.core.hosted_services.cluster import Known
-from nodenet.core.hosted_services.holders import REMEDY
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES
 from nodenet.core.hosted_services.model import ClusterNode, Place, Purpose, Role, Service
-from nodenet.core.hosted_services.stance import OUT, STAY_OUT_SECONDS, Stance
+from nodenet.core.hosted_services.vips import OUT, REMEDY, STAY_OUT_SECONDS, Sighting, Stance
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_keeper import SOON_SECONDS, SPLIT_SECONDS, SPLITS, VipKeeper
+from nodenet.hosted.vip_keeper import SOON_SECONDS, SPLIT_SECONDS, SPLITS, Drain, VipKeeper
 
 API = WEIGHT_FILES[Purpose.API]
 
@@ -248,3 +247,50 @@ async def test_a_host_that_comes_and_goes_as_a_second_holder_does_not_fill_the_j
     minutes = 600 * SOON_SECONDS / SPLIT_SECONDS
     assert SPLITS <= counted[Message.VIP_SPLIT] <= SPLITS + minutes
     assert counted[Message.VIP_CLEAR] <= counted[Message.VIP_SPLIT]
+
+
+PEER = frozenset({"02:00:00:00:00:11"})
+
+
+def holding() -> State:
+    made = state()
+    made.running[Service.KEEPALIVED] = True
+    made.sightings = {duty.address: Sighting(duty.address, here=True) for duty in made.plan.vips}
+    return made
+
+
+def away(made: State) -> None:
+    made.sightings = {duty.address: Sighting(duty.address, here=False, others=PEER) for duty in made.plan.vips}
+
+
+async def test_it_ends_when_another_node_holds_every_vip() -> None:
+    made = holding()
+    kept: list[bool] = []
+    loop = asyncio.get_running_loop()
+    loop.call_later(2, away, made)
+    began = loop.time()
+    assert await Drain(made, lambda: None, kept.append).drain()
+    assert 1.9 < loop.time() - began < 2.5
+    assert (made.drained, kept) == (True, [True])
+
+
+async def test_without_a_successor_it_ends_after_five_intervals_and_the_vips_stay() -> None:
+    made = holding()
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    assert not await Drain(made, lambda: None, lambda _: None).drain()
+    assert loop.time() - began < 10
+    assert made.sightings[made.plan.vips[0].address].here
+
+
+async def test_a_node_without_keepalived_is_drained_at_once() -> None:
+    made = state("worker")
+    assert await Drain(made, lambda: None, lambda _: None).drain()
+
+
+async def test_undo_takes_part_again() -> None:
+    made = holding()
+    kept: list[bool] = []
+    made.drained = True
+    Drain(made, lambda: None, kept.append).undo()
+    assert (made.drained, kept, made.wake.is_set()) == (False, [False], True)

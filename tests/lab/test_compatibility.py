@@ -1,4 +1,4 @@
-"""The nodes of the lab have the versions that docs/compatibility.md lists, or newer ones. Nothing is booted."""
+"""The nodes of the lab have the versions that docs/dev/compatibility.md lists, or newer ones. Nothing is booted."""
 
 from __future__ import annotations
 

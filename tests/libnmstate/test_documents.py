@@ -9,7 +9,7 @@ import pytest
 import libnmstate
 from libnmstate.error import NmstateValueError
 from libnmstate.schema import InterfaceType
-from nodenet.core.node_file.link_types import MADE, SHOWN
+from nodenet.core.node_file.values import MADE, SHOWN
 
 NOTHING = "interfaces: []"
 DOCUMENTS = sorted((Path(__file__).parent / "documents").glob("*.yml"))

@@ -13,8 +13,7 @@ from libnmstate.error import NmstateError
 from nodenet.core.node_file.content import judge
 from nodenet.core.node_file.find import read
 from nodenet.core.node_file.finding import errors
-from nodenet.core.node_file.yaml_text import load
-from nodenet.core.node_file.yaml_values import plain
+from nodenet.core.node_file.yaml_text import load, plain
 
 ROOT = Path(__file__).parents[2]
 FIXTURES = sorted([*(ROOT / "fixtures/node_file").glob("*.yml"), *(Path(__file__).parent / "documents").glob("*.yml")])

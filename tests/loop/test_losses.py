@@ -3,7 +3,7 @@
 from fakes import FakeClock
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
-from nodenet.loop.losses import LossWatch
+from nodenet.loop.losses import NOT_IN_USE, WAITED_FOR, LossWatch
 
 LOST = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.5 is missing", "Bring it back")
 AWAY = Problem(Message.MANAGER_AWAY, "NetworkManager has not run since noon", "Start it")
@@ -45,8 +45,9 @@ def test_a_moment_without_it_begins_the_time_again() -> None:
 def test_what_is_sure_is_shown_at_once_and_so_is_the_end() -> None:
     """A rollback activates links when every stage is over, and a restart of NetworkManager takes seconds."""
     watch = LossWatch(FakeClock(), patience=10.0)
-    assert watch.seen(lambda: (AWAY, LOST, OLD), (), sure=True) == (OLD,)
+    assert watch.seen(lambda: (AWAY, LOST, OLD), (), NOT_IN_USE) == (OLD,)
     assert watch.seen(lambda: (), (OLD,)) == ()
+    assert watch.seen(lambda: (LOST,), (), WAITED_FOR) == (LOST,)
 
 
 def test_another_cause_takes_the_place_of_the_one_before_when_it_has_lasted() -> None:

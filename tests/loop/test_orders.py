@@ -81,6 +81,7 @@ async def test_the_stages_run_again_when_a_trial_has_ended() -> None:
         assert rig.ran == list(StageName)[list(StageName).index(StageName.NMSTATE) :]
         assert reconciler.status.facts.digest is None  # the stage gets the file as it was read before the trial
         assert not rig[StageName.NMSTATE].requests[-1].retry_refused
+        assert rig[StageName.NMSTATE].requests[-1].who == "trial"
         assert rig[StageName.NMSTATE].requests[-1].as_read  # an edit meanwhile waits for a reload
         rig.ran.clear()
         rig.inputs.file = (None, None)

@@ -592,6 +592,23 @@ async def test_nothing_is_called_missing_while_a_change_is_open_or_being_undone(
         assert causes == ["the gateway does not answer", "192.0.2.5 is gone"], "the cause, then what is lost"
 
 
+async def test_a_file_that_takes_the_node_ip_away_is_never_ok() -> None:
+    """The stage has waited for it, and the file was applied: the order fails, and the status says so at once."""
+    rig = Rig()
+    async with rig.running() as reconciler:
+        await rig.until(lambda: rig.ready)
+        rig[StageName.NODEIP].play = [
+            Waiting("192.0.2.5 to be back", seconds=5.0),
+            Done("kept", Facts(), Message.READY),
+        ]
+        rig.drift = Problem(Message.NODE_IP_DRIFT, "192.0.2.5 is gone", "bring it back")
+        rig.watch.shown.clear()
+        with pytest.raises(NodenetError, match=r"carried out, but 192\.0\.2\.5 is gone"):
+            await reconciler.reload()
+        assert rig.watch.last["health"] == "degraded"
+        await reconciler.reload()  # the loss is the same as before: this order did not bring it about
+
+
 async def test_a_lost_node_ip_wakes_the_stage_that_can_bring_it_back() -> None:
     """br-ex is given up where Open vSwitch does not work: its next look was up to five minutes away."""
     rig = Rig()
@@ -614,8 +631,8 @@ async def test_a_reselection_runs_the_nodeip_stage_anew() -> None:
         await rig.until(lambda: rig.ready)
         await reconciler.reselect()
         assert rig[StageName.NMSTATE].attempts == 1
-        assert rig[StageName.NODEIP].requests == [Request(), Request(1, reselect=True)]
-        assert rig[StageName.CONFIGURE_OVS].requests[-1] == Request(1)
+        assert rig[StageName.NODEIP].requests == [Request(), Request(1, reselect=True, who="reselect")]
+        assert rig[StageName.CONFIGURE_OVS].requests[-1] == Request(1, who="reselect")
 
 
 async def test_bridge_remove_where_a_unit_makes_br_ex_is_refused_and_forgotten() -> None:
@@ -630,7 +647,7 @@ async def test_bridge_remove_where_a_unit_makes_br_ex_is_refused_and_forgotten()
         assert rig[StageName.CONFIGURE_OVS].attempts == 1
         rig.providers = {}
         await reconciler.reload()
-    assert rig[StageName.CONFIGURE_OVS].requests == [Request(), Request(1, retry_refused=True)]
+    assert rig[StageName.CONFIGURE_OVS].requests == [Request(), Request(1, retry_refused=True, who="reload")]
 
 
 async def test_a_removal_ordered_before_the_node_file_is_known_is_refused_by_it() -> None:

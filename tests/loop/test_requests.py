@@ -12,7 +12,7 @@ from nodenet.loop.requests import Order, Requests
 
 async def test_two_callers_of_one_order_get_one_answer() -> None:
     requests = Requests()
-    callers = [asyncio.ensure_future(requests.ask(Order.RELOAD)) for _ in range(2)]
+    callers = [asyncio.ensure_future(requests.ask(Order.RELOAD, "caller")) for _ in range(2)]
     await asyncio.sleep(0)
     assert requests.pending
     assert requests.take(Order.RELOAD, answer_by=10.0) is not None
@@ -24,10 +24,10 @@ async def test_two_callers_of_one_order_get_one_answer() -> None:
 
 async def test_a_later_order_is_not_answered_with_the_earlier_one() -> None:
     requests = Requests()
-    first = asyncio.ensure_future(requests.ask(Order.RELOAD))
+    first = asyncio.ensure_future(requests.ask(Order.RELOAD, "caller"))
     await asyncio.sleep(0)
     taken = requests.take(Order.RELOAD, answer_by=10.0)
-    second = asyncio.ensure_future(requests.ask(Order.RELOAD))
+    second = asyncio.ensure_future(requests.ask(Order.RELOAD, "caller"))
     await asyncio.sleep(0)
     requests.take(Order.RELOAD, answer_by=20.0)
     requests.answer(Order.RELOAD, None, only=taken)
@@ -40,7 +40,7 @@ async def test_a_later_order_is_not_answered_with_the_earlier_one() -> None:
 
 async def test_who_has_waited_long_enough_is_answered() -> None:
     requests = Requests()
-    caller = asyncio.ensure_future(requests.ask(Order.RESELECT))
+    caller = asyncio.ensure_future(requests.ask(Order.RESELECT, "caller"))
     await asyncio.sleep(0)
     requests.take(Order.RESELECT, answer_by=10.0)
     requests.answer_late(10.0, Busy("waits"))
@@ -52,7 +52,7 @@ async def test_who_has_waited_long_enough_is_answered() -> None:
 
 async def test_at_the_end_everybody_is_answered_and_who_has_gone_is_no_error() -> None:
     requests = Requests()
-    callers = [asyncio.ensure_future(requests.ask(order)) for order in Order]
+    callers = [asyncio.ensure_future(requests.ask(order, "caller")) for order in Order]
     await asyncio.sleep(0)
     callers[0].cancel()
     await asyncio.sleep(0)

@@ -93,7 +93,7 @@ async def test_a_sleep_ends_with_its_time_an_event_or_a_request() -> None:
         task = asyncio.ensure_future(loop.sleep(frozenset({Topic.KERNEL}), 3000.0))
         await asyncio.sleep(1.0)
         if order:
-            requests.reruns.add(StageName.NMSTATE)
+            requests.reruns.setdefault(StageName.NMSTATE, "test")
         else:
             requests.topics[Topic.KERNEL] = clock.boottime()
         requests.wakened.set()
@@ -105,7 +105,7 @@ async def test_a_sleep_that_has_ended_wakes_nothing_later() -> None:
     loop, requests, _ = made()
     task = asyncio.ensure_future(loop.sleep(frozenset(), 5.0))
     await asyncio.sleep(1.0)
-    requests.reruns.add(StageName.NMSTATE)
+    requests.reruns.setdefault(StageName.NMSTATE, "test")
     requests.wakened.set()
     await asyncio.wait_for(task, 1.0)
     requests.wakened.clear()

@@ -162,7 +162,7 @@ def test_each_file_has_its_origin(bill: dict[str, Any]) -> None:
     names = [file["name"].removeprefix(f"{LIBRARY}/") for file in own["components"]]
     assert {name.partition("/")[0] for name in names} - {"usr"} == {"nodenet", "licences"}
     parts = {part["name"]: part for part in bill["components"]}
-    assert {*debian_packages.PACKAGES, "libnmstate", "httpx", "pyroute2", "nmstate"} <= set(parts)
+    assert {*debian_packages.PACKAGES, "libnmstate", "structlog", "pyroute2", "nmstate"} <= set(parts)
     assert [name for name, part in parts.items() if not part["version"] or not part["licenses"]] == []
     assert [name for name in debian_packages.PACKAGES if not parts[name]["components"]] == []
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 BRIDGE = "br-ex"
 APPLIED = frozenset({"static", "dhcp", "other-lease", "bridge"})
 """What a node file may ask for, of those that a node can have."""
-OTHER_INPUTS = frozenset({"node-file-edited", "readdressed", "nic-renamed", "file-tried"})
+OTHER_INPUTS = frozenset({"node-file-edited", "readdressed", "nic-renamed", "nics-swapped", "file-tried"})
 """Kinds of faults that change what is asked for, or what for."""
 SECOND_LOOKS = frozenset(
     {

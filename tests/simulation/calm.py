@@ -11,10 +11,13 @@ from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.status.document import BootStatus, document
 from nodenet.stages.apply.pipeline import UNANSWERED
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD, NO_PROBE
+from nodenet.stages.br_ex.stage import TRIES
 from nodenet.stages.resolver import RELOAD_OWED
 from simulation.asked_for import look_at_what_was_asked_for
 from simulation.cut_off import look_at_way_out
 from simulation.nmstate import SILENT
+from simulation.renamed import KINDS as RENAMED
+from simulation.renamed import look_at_renamed
 from simulation.rules import UNSEEN_SECONDS
 from simulation.trials import look_at_trials
 
@@ -26,7 +29,15 @@ FINE = frozenset({"", "dhcp", "other-lease", "static", "bridge", "empty"})
 REFUSED = frozenset({"missing-nic", "invalid", "unknown-type"})
 LEAVE_NOTHING = frozenset(
     {
-        *("power-cut", "daemon-killed", "daemon-stopped", "nic-renamed", "wall-clock-steps", "dhcp-slow"),
+        *(
+            "power-cut",
+            "daemon-killed",
+            "daemon-stopped",
+            "nic-renamed",
+            "nics-swapped",
+            "wall-clock-steps",
+            "dhcp-slow",
+        ),
         *("notifications-lost", "gateway-dead", "bus-down", "vip-comes", "other-profile", "systemd-silent"),
         *("systemd-refuses-reload", "cable-out", "dhcp-silent", "ovs-database-down", "ovs-switch-hangs"),
         *("events-flood", "router-silent", "unit-slow", "hosted-fails", "boots-cut-short"),
@@ -71,7 +82,7 @@ def is_degraded_for_nothing(run: Run) -> bool:
     """Whether the node is not ok, though nothing is wrong with its inputs and nothing was refused."""
     node, struck = run.scenario.node, run.struck
     tried = {"file-tried"} if not run.world.rules.trials.may_be_confirmed else set()
-    renamed = bool(struck["nic-renamed"]) and (node.file != "" or node.profile == "static")
+    renamed = bool(struck.keys() & RENAMED) and (node.file != "" or node.profile == "static")
     # A file whose result is not as asked for is refused until a reload.
     unlike = bool(struck["ovs-database-down"] or struck["ovs-switch-hangs"] or struck["cable-out"])
     refused = node.file == "bridge" and unlike
@@ -91,10 +102,14 @@ def is_degraded_for_nothing(run: Run) -> bool:
 
 
 def _waits_for_the_uplink(run: Run) -> bool:
-    """Whether br-ex has failed, and nodenetd has not seen since that a lost way out is back: an order tries again."""
+    """Whether br-ex has failed, and nodenetd has not seen since that a lost way out is back: an order tries again.
+
+    So it does after so many tries in a row.
+    """
     rules, problems = run.world.rules, status_of(run).problems
-    failed = any(problem.cause.startswith(BRIDGE_FAILED) for _, problem in problems)
-    return failed and rules.uplink_back_at < rules.bridge_tried_at
+    failed = [problem.cause for _, problem in problems if problem.cause.startswith(BRIDGE_FAILED)]
+    given_up = any(cause.startswith(f"{BRIDGE_FAILED} in {TRIES} tries") for cause in failed)
+    return given_up or (bool(failed) and rules.uplink_back_at < rules.bridge_tried_at)
 
 
 def is_late(run: Run) -> bool:
@@ -131,6 +146,7 @@ def look_at_status(run: Run) -> None:
         rules.hold("P3", f"READY with a {node.file} node file and on_failure = wait", holds=False)
     look_at_what_was_asked_for(run, shown)
     look_at_way_out(run, shown)
+    look_at_renamed(run)
     look_at_trials(run, shown)
     rules.look_at_others()
     for uuid in rules.foreign_profiles:

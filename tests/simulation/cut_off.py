@@ -19,7 +19,7 @@ SILENT = frozenset(
 """Kinds of faults during which no gateway answers before an apply: there is nothing to go back to then."""
 BLIND = frozenset({"disk-lies", "disk-fails", "disk-full", "disk-read-only", "descriptors-gone", "boots-cut-short"})
 """Kinds of faults with which nothing remembers what answered; boots that end in an apply one after another are one."""
-OTHER_NETWORKS = frozenset({"readdressed", "nic-renamed", "file-tried", "node-file-edited"})
+OTHER_NETWORKS = frozenset({"readdressed", "nic-renamed", "nics-swapped", "file-tried", "node-file-edited"})
 """Kinds of faults that give the node another network, or another file."""
 
 

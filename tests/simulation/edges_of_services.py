@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.availability import Service
 from nodenet.core.node_ip.unit_environment import UnitEnvironment
@@ -16,6 +16,7 @@ from nodenet.core.resolver.servers import Texts
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.unit_stage.unit import Unit
 from simulation.edge import STALLED_SECONDS, Edge
+from simulation.systemd import UNITS
 
 
 @dataclass(slots=True)
@@ -104,6 +105,8 @@ class SystemdEdge(Edge):
         return self.world.systemd.kubelet_runs if await self._ask("systemd.any_runs") else None
 
     async def environment(self, unit: str) -> UnitEnvironment | None:
+        if unit not in UNITS and not self.world.systemd.silent:
+            return None  # at once: kubelets of other kinds are no part of this world
         if not await self._ask("systemd.environment"):
             raise Unavailable("systemd does not answer")
         return self.world.systemd.environment(unit)
@@ -124,6 +127,11 @@ class SystemdEdge(Edge):
 class Processes(Edge):
     def environment(self, unit: str) -> Mapping[str, str] | None:
         return self.world.systemd.runs_with(unit)
+
+    def kubelet_arguments(self, unit: str) -> Sequence[str] | None:
+        """Return them as OpenShift's unit passes them."""
+        running = self.world.systemd.runs_with("kubelet.service") if unit == "kubelet.service" else None
+        return None if running is None else ("kubelet", f"--node-ip={running['KUBELET_NODE_IP']}")
 
 
 @dataclass(slots=True)

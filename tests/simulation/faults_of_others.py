@@ -14,6 +14,7 @@ from nodenet.stages.apply.records import CHANGE
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
 from simulation.keyfile import Settings, made
+from simulation.renamed import WORKS, rename
 
 if TYPE_CHECKING:
     from simulation.run import Run
@@ -73,13 +74,19 @@ def other_checkpoint(run: Run, fault: Fault) -> None:
     run.world.after(min(fault.lasts, 60.0), lambda: manager.release(point.path))
 
 
+SPARE = 0.8
+
+
 @kind
-def other_profile(run: Run, fault: Fault) -> None:  # noqa: ARG001
-    """An administrator adds a profile for a link that does not exist yet."""
+def other_profile(run: Run, fault: Fault) -> None:
+    """An administrator adds a profile for a link that does not exist yet, or a spare one for the uplink."""
     if not run.world.manager.running or run.world.manager.memory.points:
         return  # a rollback deletes profiles that came after its checkpoint: that is NetworkManager's law
     uuid = "d0000000-0000-4000-8000-000000000001"
-    connection = {"id": "storage", "uuid": uuid, "type": "802-3-ethernet", "interface-name": "eth7"}
+    is_spare = fault.pick >= SPARE and not run.scenario.node.uplink
+    name, link = ("spare", run.world.uplink) if is_spare else ("storage", "eth7")
+    connection: dict[str, object] = {"id": name, "uuid": uuid, "type": "802-3-ethernet", "interface-name": link}
+    connection |= {"autoconnect": False} if is_spare else {}
     run.world.manager.put(made({"connection": connection, "ipv4": {"method": "auto"}}, "", on_disk=True))
     run.world.disk.sync()
     run.world.rules.foreign_profiles.add(uuid)
@@ -119,8 +126,19 @@ def nic_renamed(run: Run, fault: Fault) -> None:  # noqa: ARG001
     if run.scenario.node.uplink:
         return
     mac, name = next(iter(run.world.nics.items()))
-    run.world.nics[mac] = "ens7" if name == "eth0" else "eth0"
-    run.world.cut_power()
+    if name == "eth1":  # it has exchanged its name with the other NIC
+        return
+    rename(run, {mac: "ens7" if name == "eth0" else "eth0"})
+
+
+@kind
+def nics_swapped(run: Run, fault: Fault) -> None:  # noqa: ARG001
+    """An upgrade exchanges the names of two NICs; a profile that no node file has made stays with the name."""
+    node, nics = run.scenario.node, run.world.nics
+    if node.file not in WORKS or node.uplink or node.ovn or len(nics) < 2 or "ens7" in nics.values():
+        return
+    (one, name), (two, other) = nics.items()
+    rename(run, {one: other, two: name})
 
 
 @kind

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.hosted_services.running import ACTIVE, FAILED, LOADED, Running
+from nodenet.core.hosted_services.units import ACTIVE, FAILED, LOADED, Running
 
 if TYPE_CHECKING:
     from simulation.world import World

@@ -43,6 +43,7 @@ from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import tries
+from nodenet.stages.nmstate.other_names import OtherNames
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.node_ip.confirm import Confirmation
 from nodenet.stages.node_ip.publish import RELOAD_OWED, Publisher
@@ -104,7 +105,7 @@ async def _addressed(self: Any, expect: Any) -> None:
         raise NmstateFailure(FailureKind.VERIFICATION, f"{address} did not appear on {bridge}")
 
 
-def _at_once(_self: object, facts: Any, failure: NmstateFailure) -> Failed:
+def _at_once(_self: object, facts: Any, failure: NmstateFailure, _run: int) -> Failed:
     return Failed(Problem(Message.BRIDGE_FAILED, failure.cause, failure.remedy), facts, Again(CAUSES, 5.0))
 
 
@@ -230,6 +231,11 @@ def _shown_lease(_before: LeaseMark | None, now: LeaseMark, *_: object) -> bool:
     return now.address is not None
 
 
+async def _not_followed_by_mac(_self: object, job: object) -> object:
+    """Take the names of a node file for those of now, whatever NIC has them."""
+    return job
+
+
 MUTANTS = (
     Mutant("R1", "an undo replaces the profiles of others", ((way_back, "is_ours", _any_profile),)),
     Mutant(
@@ -290,6 +296,7 @@ MUTANTS = (
         "L4", "a record says that profiles are there, or gone, before the disk does", ((Store, "pay", _not_synced),)
     ),
     Mutant("L5", "a lease that NetworkManager has given up is believed", ((probes, "is_held", _shown_lease),)),
+    Mutant("L6", "a node file follows no NIC to another name", ((OtherNames, "followed", _not_followed_by_mac),)),
 )
 MUTANT = {mutant.entry: mutant for mutant in MUTANTS}
 """Entry of the first review → the fault; those with L were found, or feared, later."""

@@ -183,6 +183,10 @@ class NetworkManager:
 
     def activate(self, device: Device, profile: Profile) -> None:
         """Begin to activate *profile* on *device*."""
+        for other in self.memory.devices.values():  # a profile is active on one device
+            if other is not device and other.profile == profile.uuid:
+                self.down(other)
+                self.later(0.02, self.see_links)
         if device.profile is not None:
             self.down(device)
         device.profile, device.state = profile.uuid, 40

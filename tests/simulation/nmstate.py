@@ -22,6 +22,7 @@ from simulation.addressing import NICS
 from simulation.disk import NO_DESCRIPTORS
 from simulation.keyfile import FAMILIES, gateways_of, ip_address, is_port, static_of
 from simulation.manager_memory import Point
+from simulation.names import as_written
 from simulation.nmstate_change import write_bridges, write_nics
 from simulation.nmstate_document import Document, document_of, ip_settings, shown, wanted_destinations
 
@@ -101,7 +102,8 @@ class Nmstate:
         self._world.apply_began_dark = not self._world.kernel.has_network
         if self._world.panics:
             self._world.panics.applied(text)
-        self._is_file = text.encode() in self._world.disk.node_files
+        node_files = self._world.disk.node_files
+        self._is_file = text.encode() in node_files or as_written(self._world, text).encode() in node_files
         if self._is_file:
             self._world.rules.committed = False
         else:

@@ -12,8 +12,7 @@ import structlog
 
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError
-from nodenet.core.hosted_services.model import Here, Inputs
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Here, Inputs, options_of
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
@@ -27,7 +26,7 @@ from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkEdges, UplinkWatch
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.hosted_services.forwarding import Forwarding
+from nodenet.stages.hosted_services.node_dns import Forwarding
 from nodenet.stages.nmstate.known_good import KnownGood
 from simulation.edges_of_host import Clock, Files, Host, LeaseNames
 from simulation.edges_of_kernel import KernelEdge, Neighbours, StandingEdge, Sysctls, UplinkLinks

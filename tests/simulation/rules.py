@@ -11,6 +11,7 @@ P8  the status is true
 P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
 P11 to P13 are about what kubelet starts with from boot to boot: `next_boot`
+P14 a node file that has worked works after a rename of its NICs: `renamed`
 """
 
 from __future__ import annotations
@@ -111,6 +112,10 @@ class Rules:
     """The numbers that tell one inhibitor from another."""
     committed: bool = False
     """Whether the last apply of a node file was committed."""
+    names_of_file: dict[str, str] = field(default_factory=dict)
+    """MAC → the name that the node file has for the NIC, where one was renamed."""
+    file_worked: bool | None = None
+    """Whether the node file had worked each time when a NIC got another name; None: none has."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
     next_boot: NextBoot = field(init=False)

@@ -28,6 +28,7 @@ CUTS = (
     "daemon-stopped",
     "manager-crashes",
     "nic-renamed",
+    "nics-swapped",
     "disk-lies",
     "boots-cut-short",
     "boot-without-dhcp",
@@ -108,6 +109,8 @@ def scenario_of(seed: int) -> Scenario:
         return _panic(seed, random)
     if kind < 0.2:
         return _next_boot(seed, random)
+    if kind < 0.23:
+        return _renamed(seed, random)
     return Scenario(seed, ORDINARY[name], tuple(faults), healed)
 
 
@@ -148,6 +151,21 @@ def _next_boot(seed: int, random: Random) -> Scenario:
     if random.random() < 0.5:
         faults.append(_of(random, random.choice([*CUTS, *TROUBLES, *EVENTS]), "", 1, random.uniform(0.0, 200.0)))
     return Scenario(seed, node, tuple(faults), 400.0)
+
+
+def _renamed(seed: int, random: Random) -> Scenario:
+    """Let the NICs of a node file that has worked get other names, and something else happen meanwhile."""
+    name = random.choice(["file", "file-dhcp", "file-br-ex", "file-other-lease"])
+    node, kind = ORDINARY[name], "nic-renamed"
+    if random.random() < 0.5:
+        node, kind = replace(node, ovn=False, second_nic=random.choice(["isolated", "silent"])), "nics-swapped"
+    faults = [_of(random, kind, "", 1, random.uniform(20.0, 80.0))]
+    if random.random() < 0.4:
+        faults.append(_of(random, kind, "", 1, faults[0].at + random.uniform(0.0, 60.0)))
+    if random.random() < 0.7:
+        other = random.choice([*CUTS, *CUTS, *TROUBLES, *EVENTS])
+        faults.append(_of(random, other, "", 1, faults[0].at + random.uniform(0.0, random.choice([2.0, 60.0]))))
+    return Scenario(seed, node, tuple(faults), 200.0)
 
 
 def _upset(random: Random, kind: str) -> list[Fault]:

@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from simulation.world import World
 
 DIRECTORY = "/etc/systemd/system/"
-UNITS = ("kubelet.service", "crio.service")
+COMMANDS = {"kubelet.service": ("/usr/bin/kubelet", "--node-ip=${KUBELET_NODE_IP}"), "crio.service": ("/usr/bin/crio",)}
+UNITS = tuple(COMMANDS)
 START_SECONDS, WATCHDOG_SECONDS = 90.0, 30.0
 """TimeoutStartSec= and WatchdogSec= of nodenetd.service."""
 
@@ -75,13 +76,16 @@ class Systemd:
     def _drop_ins(self) -> dict[str, bytes]:
         return {path: content for path, content in self._world.disk.content.items() if path.startswith(DIRECTORY)}
 
-    def environment(self, unit: str) -> UnitEnvironment:
+    def environment(self, unit: str) -> UnitEnvironment | None:
+        if unit not in UNITS:
+            return None
         paths = sorted(path for path in self._read if path.startswith(f"{DIRECTORY}{unit}.d/"))
         variables: dict[str, str] = {}
         for path in paths:
             variables |= _variables(self._read[path])
         drop_ins = tuple(map(_path, paths))
-        return UnitEnvironment(variables, drop_ins=drop_ins, needs_reload=self._read != self._drop_ins())
+        unread = self._read != self._drop_ins()
+        return UnitEnvironment(variables, drop_ins=drop_ins, needs_reload=unread, command=COMMANDS[unit])
 
     def notified(self, lines: tuple[str, ...]) -> bool:
         """Take a message; return False where the queue is full."""
@@ -106,11 +110,12 @@ class Systemd:
 
     def runs_with(self, unit: str) -> Mapping[str, str] | None:
         """Return the variables that kubelet or CRI-O was started with, None while they do not run."""
-        return self._runs_with[unit] if self.kubelet_runs else None
+        return self._runs_with.get(unit) if self.kubelet_runs else None
 
     def restart_kubelet(self) -> None:
         """Restart kubelet and CRI-O, as an administrator does after a reselection."""
-        self._runs_with = {unit: dict(self.environment(unit).variables) for unit in UNITS}
+        known = {unit: self.environment(unit) for unit in UNITS}
+        self._runs_with = {unit: dict(seen.variables) for unit, seen in known.items() if seen}
 
     def _start_kubelet(self, usable: frozenset[IPAddress]) -> None:
         if self.kubelet_runs or not self.active:

@@ -19,7 +19,7 @@ KEPT = sorted((Path(__file__).parents[2] / "fixtures" / "seeds" / "put-back").gl
 
 @pytest.mark.parametrize("kept", KEPT, ids=lambda path: path.stem)
 def test_a_fault_of_the_first_review_is_found(kept: Path) -> None:
-    """`python tools/simulate.py --put-back ENTRY` looks for a run that finds it; docs/simulation.md has the table."""
+    """`python tools/simulate.py --put-back ENTRY` looks for a run that finds it."""
     scenario, why = from_json(kept.read_text())
     assert run(scenario).text == ""
     with put_back(MUTANT[kept.stem]):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from ipaddress import ip_address
 
+import pytest
+
 from fakes import FakeClock, FakeKernel, FakeManager, FakeProcesses, stage_edges
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
@@ -54,3 +56,50 @@ def test_kubelet_that_runs_with_another_node_ip_is_a_loss() -> None:
     assert found.cause == "kubelet runs with KUBELET_NODE_IP=192.0.2.9; published is 192.0.2.5"
     assert NodeLosses(edges).seen(no_drift, FACTS, publishes=False) == ()
     assert NodeLosses(edges).seen(no_drift, Facts(), publishes=True) == ()
+
+
+PUBLISHED = {"KUBELET_NODE_IP": "192.0.2.5", "KUBELET_NODE_IPS": "192.0.2.5"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "arguments", "cause", "remedy"),
+    [
+        ("kubelet.service", ("kubelet", "--node-ip=192.0.2.5"), "", ""),
+        ("kubelet.service", None, "", ""),
+        (
+            "kubelet.service",
+            ("/usr/bin/kubelet", "--config=/k"),
+            "kubelet runs without --node-ip, so that it chooses its node IP itself; published is 192.0.2.5",
+            "Add `--node-ip=${KUBELET_NODE_IPS}` to ExecStart=",
+        ),
+        (
+            "rke2-agent.service",
+            ("kubelet", "--node-ip=192.0.2.9"),
+            "rke2-agent runs with --node-ip=192.0.2.9; published is 192.0.2.5",
+            "Take --node-ip out of the arguments",
+        ),
+        (
+            "snap.microk8s.daemon-kubelite.service",
+            ("--config=/k",),
+            "MicroK8s runs without --node-ip, ",
+            "Write `--node-ip=192.0.2.5` into `/var/snap/microk8s/current/args/kubelet`",
+        ),
+    ],
+)
+def test_the_arguments_of_a_running_kubelet_count(
+    unit: str, arguments: tuple[str, ...] | None, cause: str, remedy: str
+) -> None:
+    """Its unit may get the variables and pass none of them, as kubeadm's does without nodenet's arguments."""
+    known = {unit: arguments} if arguments else {}
+    found = NodeLosses(stage_edges(processes=FakeProcesses({unit: PUBLISHED}, known))).seen(
+        no_drift, FACTS, publishes=True
+    )
+    assert [(each.cause[: len(cause)], each.remedy[: len(remedy)]) for each in found] == (
+        [(cause, remedy)] if cause else []
+    )
+
+
+def test_two_kubelets_are_named() -> None:
+    edges = stage_edges(processes=FakeProcesses({"kubelet.service": PUBLISHED, "k3s.service": PUBLISHED}))
+    (found,) = NodeLosses(edges).seen(no_drift, FACTS, publishes=True)
+    assert found.cause == "2 kubelets run on this node: kubelet.service, k3s.service"

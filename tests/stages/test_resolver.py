@@ -16,7 +16,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
-from nodenet.core.hosted_services.running import DnsLook
+from nodenet.core.hosted_services.units import DnsLook
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from alerts import fired
-from core.hosted_cluster.test_conditions import GOOD as CLUSTER
+from core.hosted_cluster.test_cluster_status import GOOD as CLUSTER
 from core.hosted_services.test_report import GOOD as HOSTED
 from core.hosted_services.test_report import MAC, PLAN
 from core.persistent_ips.test_bus import DOCUMENT as CLAIMS
@@ -18,11 +18,11 @@ from nodenet.core.boot.stages import Boot, new_boot
 from nodenet.core.hosted_cluster import metrics as operator
 from nodenet.core.hosted_cluster.cluster_status import status as cluster_status
 from nodenet.core.hosted_services import metrics as hosted
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.report import Report, ServiceState
 from nodenet.core.hosted_services.report import document as hosted_document
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.messages import Message
 from nodenet.core.metrics.family import text
 from nodenet.core.metrics.program import Program, ProgramMetrics

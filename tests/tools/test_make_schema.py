@@ -14,8 +14,7 @@ from nodenet.core.node_file.content import judge
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import errors
 from nodenet.core.node_file.keys import wrong_keys
-from nodenet.core.node_file.yaml_text import Block, Misread, load
-from nodenet.core.node_file.yaml_values import plain
+from nodenet.core.node_file.yaml_text import Block, Misread, load, plain
 
 libnmstate = pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
 ROOT = Path(__file__).parents[2]

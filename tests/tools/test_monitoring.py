@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from ruamel.yaml import YAML
 
-from core.hosted_cluster.test_conditions import GOOD as CLUSTER
+from core.hosted_cluster.test_cluster_status import GOOD as CLUSTER
 from core.hosted_services.test_report import GOOD as HOSTED
 from core.persistent_ips.test_bus import DOCUMENT as CLAIMS
 from make_metrics import FAMILIES

@@ -22,13 +22,13 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / place) for place in ("tools", "tests/lab")]
 
-from bench import measures, silence  # noqa: E402 -- found there
+from bench import measures  # noqa: E402 -- found there
 from bench.figures import BR_EX, Figure, Unit, table, with_section  # noqa: E402
 from harness import Dhcp, Flavour, Ipv6, Lab, LabError, Lan, Node, install_product, progress  # noqa: E402
 from pinger import Pinger  # noqa: E402
 from story import settle, stage, status  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 SETTINGS = {
     "/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'
 }
@@ -123,7 +123,6 @@ def main() -> int:
             product, lan = install_product(), lab.lan()
             lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
             text = section([measure(lab, lan, product, kind, runs) for kind in KINDS], runs)
-            text += "\n" + silence.section(silence.measured(lab, product, runs))
     except LabError as error:
         progress(str(error))
         return 1
@@ -310,10 +309,7 @@ def judged(measured: Measured) -> Iterator[Figure]:
 HOW = """\
 Written by `python tools/bench/bridge.py`; {runs} runs of each kind on one node each, Open vSwitch's userspace datapath,
 in turns with a bare `libnmstate.apply` of the same document, which is rolled back. Median and worst, in seconds.
-Without route or address: read over rtnetlink every 20 ms, so that up to 0.02 s of a gap are the reading's. Silent: the
-longest silence of a ping from the LAN, every 20 ms. Back: from the start of the stage (of the call) until the node IP
-is there and the LAN hears from it; what follows is verification and, over DHCP, the server's word that the address is
-the bridge's.
+Silent: the longest silence of a ping from the LAN, every 20 ms. Back: until the LAN hears from the node IP again.
 """
 WHY = "see `ip -ts monitor link address neigh` and NetworkManager's journal on the node for what took longer"
 WHY_MORE = "the proof of Open vSwitch, libnmstate's show and difference, and NetworkManager's profiles come before it"

@@ -1,7 +1,7 @@
 """How long does `nodenetctl day-one check` take for very many hosts?
 
 `python tools/bench/day_one.py` makes node files and an install-config of 500, 2000 and 10 000 hosts in a scratch
-folder, checks them, and writes the section of docs/benchmarks.md.
+folder, checks them, and writes the section of docs/dev/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if __name__ == "__main__":
 import day_one_cluster  # noqa: E402 -- found there
 from bench.figures import DAY_ONE, table, with_section  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 HOSTS = (500, 2000, 10_000)
 AIM_SECONDS, AIM_MB = 60, 1024
 """For the largest one, on two cores."""

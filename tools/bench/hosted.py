@@ -2,7 +2,7 @@
 
 `python tools/bench/hosted.py --runs 20` (root) boots three control-plane nodes with the real programs, with 0.25 s
 (the default) and with 0.1 s between two advertisements, then three nodes with the former configurations, then one node
-beside a real kube-apiserver; it writes the section of docs/benchmarks.md. With 20 runs it takes some twenty minutes.
+beside a real kube-apiserver; it writes the section of docs/dev/benchmarks.md. With 20 runs: twenty minutes.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from bench.hosted_change import change_of_a_node  # noqa: E402
 from bench.hosted_old import OldRig  # noqa: E402
 from harness import Lab, LabError, eventually, install_product, progress  # noqa: E402
 from harness.lan import Dhcp, Ipv6  # noqa: E402
-from nodenet.core.settings.hosted import HostedSettings  # noqa: E402
+from nodenet.core.settings.model import HostedSettings  # noqa: E402
 from vip_rig import API, Options, Rig, has  # noqa: E402
 
 T = TypeVar("T")
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 CLIENT = ROOT / "tools" / "bench" / "hosted_client.py"
 NO_IPV6 = Dhcp(ipv6=Ipv6.NONE)
 IDLE_SECONDS = 30
@@ -277,9 +277,8 @@ def section(rows: Sequence[Row], runs: int) -> str:
     return (
         f"{HOSTED}\nWritten by `python tools/bench/hosted.py`: {runs} runs of each kind in one run, on booted nodes "
         "with the real\nprograms. The former stack: keepalived, haproxy and their checks with its configurations, "
-        "as services,\nwithout containers, so that its boot cannot be compared: neither the power cut of the whole "
-        "cluster, nor the change\nof a Node, which its monitor containers read. VIP silent: the longest time without "
-        "an answer to a ping\neach 10 ms. New connections: 100 a second; requests: 50 a second, by TLS.\n\n"
+        "as services without\ncontainers, so that its boot cannot be compared. VIP silent: the longest time without "
+        "an answer to a ping each 10 ms.\n\n"
         f"{shown}"
     )
 

@@ -2,7 +2,7 @@
 
 `python tools/bench/hosted_cluster.py --runs 40` (root) makes 500 Nodes that report in a real kube-apiserver and runs
 the operator beside it; then it boots three control-plane nodes and two workers and edits each switch. It writes the
-section of docs/benchmarks.md. With 40 runs it takes some ten minutes.
+section of docs/dev/benchmarks.md. With 40 runs it takes some ten minutes.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from nodenet.core.hosted_cluster.node_report import ANNOTATION  # noqa: E402
 from switch_watch import NONE, RIGHT, dns_watched, tcp_watched  # noqa: E402
 from vip_rig import API, DOMAIN, FIRST, INGRESS, Options, Rig, until  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 NO_IPV6 = Dhcp(ipv6=Ipv6.NONE)
 NODES, SILENT, MASTERS = 500, 100, 3
 LONG_SECONDS = 3600

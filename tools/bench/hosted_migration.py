@@ -2,7 +2,7 @@
 
 `python tools/bench/hosted_migration.py --runs 5` (root) boots two control-plane nodes beside a real kube-apiserver and
 moves the API to an external load balancer and back, while a client of each node asks `/readyz` ten times a second. It
-writes the section of docs/benchmarks.md. With 5 runs it takes some three minutes.
+writes the section of docs/dev/benchmarks.md. With 5 runs it takes some three minutes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from harness.lan import Dhcp, Ipv6  # noqa: E402
 from migration_rig import BALANCER, Story, follows, migrating  # noqa: E402
 from vip_rig import API, Rig, until  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 NO_IPV6 = Dhcp(ipv6=Ipv6.NONE)
 DRAIN_SECONDS = 2
 """The shortest drain; the default is longer, and a matter of the clients."""

@@ -1,7 +1,7 @@
 """How many changes of DNS can nodenetd take, and how often does it write for a burst of them?
 
 The stage with the real loop, real files in a directory of its own and a real dbus-daemon that carries NetworkManager's
-signals. `python tools/bench/lookups.py` writes the section of docs/benchmarks.md, and leaves the rest as it is.
+signals. `python tools/bench/lookups.py` writes the section of docs/dev/benchmarks.md, and leaves the rest as it is.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from nodenet.loop.reload import StageSet  # noqa: E402
 from nodenet.ports import Stage  # noqa: E402
 from nodenet.stages.resolver import ResolverEdges, ResolvPrependerStage  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 SIGNALS = 2_000
 LOOKS = 1_000
 SETTLE_SECONDS = 0.2

@@ -1,6 +1,6 @@
 """How large is each form of the package, how does the bundled interpreter run, and how long does an upgrade take?
 
-`python tools/bench/packages.py` builds the packages, boots nodes (root), and writes the section of docs/benchmarks.md.
+`python tools/bench/packages.py` builds the packages, boots nodes (root), writes the section of docs/dev/benchmarks.md.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if __name__ == "__main__":
 from bench import packages_running  # noqa: E402 -- found there
 from bench.figures import PACKAGES, Figure, table, with_section  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 KINDS = {".deb": "Debian package (xz)", ".rpm": "RPM package (xz)", ".raw": "system extension (zstd)"}
 AIM_UNPACKED, AIM_PACKED = 30e6, 10e6
 """Bytes, of the bundled interpreter."""
@@ -60,7 +60,6 @@ def section(forms: Mapping[str, int], parts: Sequence[tuple[str, int, int]], run
             files,
             table(("part", "on the node", "compressed alone", "aim"), rows),
             table(("figure", "measured", "aim", ""), [figure.cells for figure in running]),
-            *(f"- {figure.name}: {figure.detail}" for figure in running if figure.detail),
             *misses,
         )
     )

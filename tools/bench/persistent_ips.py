@@ -1,7 +1,7 @@
 """How fast is an address given, and what does that cost the API?
 
 `python tools/bench/persistent_ips.py` runs etcd, kube-apiserver and the services on this machine, calls the plugin and
-the services themselves, and writes the section of docs/benchmarks.md. `--claims` makes the start with many claims
+the services themselves, and writes the section of docs/dev/benchmarks.md. `--claims` makes the start with many claims
 smaller, for a quick look.
 """
 
@@ -34,7 +34,7 @@ from harness.kube_bulk import send_all  # noqa: E402
 from ipam_node import Answer, IpamNode, plugin  # noqa: E402
 from ipam_site import Network, Pod, Site, Space, claim_document, element, pod_document  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 CALLS = 100
 SERVICES = (1, 2, 5, 10, 20)
 MANY = 1000
@@ -287,12 +287,11 @@ def many_claims(bench: Bench, count: int) -> None:
 def section(figures: Sequence[Figure]) -> str:
     """Return the section of the page."""
     rows = table(("figure", "measured", "aim", ""), [figure.cells for figure in figures])
-    details = "\n".join(f"- {figure.name}: {figure.detail}" for figure in figures if figure.detail)
     late = "\n".join(line.replace("## Missed aims", "### Missed aims of persistent IPs") for line in missed(figures))
     return (
         f"{PERSISTENT_IPS}\nWritten by `python tools/bench/persistent_ips.py`: etcd, kube-apiserver, the services and "
         f"the callers share {os.cpu_count()} cores. At the end the load average was {os.getloadavg()[0]:.1f}.\n\n"
-        f"{rows}\n{details}\n{late}\n"
+        f"{rows}\n{late}\n"
     )
 
 

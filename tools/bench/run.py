@@ -1,4 +1,4 @@
-"""How fast and how small is nodenet? `make bench` boots nodes, measures, and writes docs/benchmarks.md."""
+"""How fast and how small is nodenet? `make bench` boots nodes, measures, and writes docs/dev/benchmarks.md."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from bench.figures import (  # noqa: E402
 from harness import Flavour, Lab, LabError, Lan, Node, install_product, progress  # noqa: E402
 from story import CLUSTER, STATIC, node_file, settle  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 FILE = node_file("worker-0.yml")
 SETTINGS = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
 PLAIN = '[stages]\nconfigure-ovs = "skip"\n'

@@ -2,7 +2,7 @@
 
 Each host is made in its own network namespace, so root is needed and nothing of the machine is touched. What is
 compared is iproute2 printing the same host as JSON, in the same run. `python tools/bench/selection.py` writes the
-section of docs/benchmarks.md, and leaves the rest of the page as it is.
+section of docs/dev/benchmarks.md, and leaves the rest of the page as it is.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from nodenet.core.node_ip.policy import Policy  # noqa: E402
 from nodenet.core.node_ip.select import select  # noqa: E402
 from nodenet.edge.kernel import netlink  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 IPROUTE2 = "ip -j route show default table all; ip -j address"
 TIMES = 9
 FEW = 3
@@ -44,11 +44,6 @@ AIM_MS, AIM_EACH_MS = 100, 200
 LIMIT_SECONDS = 180
 """For making and measuring one kind of host."""
 MOST_CANDIDATES = 10_000
-WHY = """\
-Each address is judged by itself and ranked, which costs about 9 µs. Reading one costs 3 to 4 µs: the kernel's own
-part, one unpacking of its message, and two values, an `ipaddress` one and the address with all its fields. A route that
-cannot matter costs a look at its header, local ones not even that.
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,9 +200,7 @@ def section(hosts: Iterable[Measured], alone: Iterable[tuple[str, str, str, str]
         f"Written by `python tools/bench/selection.py`; medians in milliseconds, Python {version}, in a network",
         f"namespace. Compared with `{IPROUTE2}` in the same run;",
         f"aim above 1 000: a ratio of {AIM_RATIO} or less, {AIM_RATIO_ADDRESSES} for addresses.",
-        f"At the end the load average was {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors. Where it is above",
-        "one each, times are longer than on a quiet machine, and ratios scatter.\n",
-        WHY,
+        f"At the end the load average was {os.getloadavg()[0]:.1f} on {os.cpu_count()} processors.\n",
         table(head, [host.cells for host in hosts]),
         table(("figure", "measured", "aim", ""), alone),
     ))  # fmt: skip

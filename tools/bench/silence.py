@@ -1,7 +1,7 @@
 """How long does the LAN hear nothing of a node with a static address while br-ex is made, and while it is removed?
 
 `silence.py --cycles N`: `nodenetctl bridge remove` and `bridge make` in turns, a ping from the LAN every 10 ms; on a
-node that is alone with its router, and beside a second node. The table is kept in docs/benchmarks.md; bridge.py
+node that is alone with its router, and beside a second node. The table is kept in docs/dev/benchmarks.md; bridge.py
 measures it as well.
 """
 
@@ -25,7 +25,7 @@ from harness import Dhcp, Flavour, Ipv6, Lab, LabError, Lan, Node, install_produ
 from pinger import Pinger  # noqa: E402
 from story import settle  # noqa: E402
 
-PAGE = ROOT / "docs" / "benchmarks.md"
+PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 HEADING = "### Silence over a static link\n"
 EVERY = 0.01
 WORST = 0.28
@@ -138,9 +138,7 @@ def section(found: Iterable[Cycles]) -> str:
 
 HOW = """\
 Written by `python tools/bench/silence.py`; {cycles} cycles each of `bridge remove` and `bridge make`, a ping from the
-LAN every 10 ms. At the end the load average was {load:.1f} on {processors} processors. `make` is silent until the new
-link has the address and its bridge forwards. `remove` is silent while NetworkManager removes the bridge (0.04 to
-0.07 s), and while libnmstate reads all profiles again before it activates the uplink (0.04 to 0.11 s).
+LAN every 10 ms. At the end the load average was {load:.1f} on {processors} processors.
 """
 
 

@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Adopt the node; return the exit code. Raises NodenetError."""
     # Imported here: the list of verbs needs none of this.
-    from nodenet.cli.adoption.verb import Verb, change  # noqa: PLC0415
+    from nodenet.cli.adoption.run import Verb, change  # noqa: PLC0415
     from nodenet.core.adoption.plan import NOTHING_TO_ADOPT, adoption  # noqa: PLC0415
     from nodenet.core.messages import Message  # noqa: PLC0415
 

@@ -3,13 +3,61 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import os
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from nodenet.cli.bus_session import system_bus
+from nodenet.cli.outputs import note
 from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, UsageInvalid, error_named
+from nodenet.core.trial.trial import RUNNING, Trial
+
+# How does a verb connect to the bus, and how long does it wait for a bus that does not answer?
+
+
+if TYPE_CHECKING:
+    from nodenet.edge.bus.connection import Bus
+
+QUIET_SECONDS = 0.3
+"""A bus that answers does so much earlier."""
+BUS_SECONDS = 1.0
+"""How long a verb waits for a bus that says nothing at all."""
+SLOW_SECONDS = 10.0
+"""How much longer it waits for one that has answered: others may give it much to do."""
+
+
+@contextlib.asynccontextmanager
+async def system_bus() -> AsyncIterator[Bus]:
+    """Give a connection to the system bus for as long as the body runs.
+
+    Raises Unavailable when the bus does not answer within ``BUS_SECONDS``; a wait is reported on standard error.
+    """
+    from nodenet.edge.bus.connection import Bus  # noqa: PLC0415  (most verbs speak no D-Bus)
+
+    bus = Bus(changed=lambda _: None)
+    async with carried(bus):
+        if not await bus.wait_up(QUIET_SECONDS):
+            note("nodenetctl: waiting for the system bus")
+            dead = not await bus.wait_up(BUS_SECONDS - QUIET_SECONDS) and not bus.greeted
+            if dead or not await bus.wait_up(SLOW_SECONDS):
+                seconds = BUS_SECONDS if dead else BUS_SECONDS + SLOW_SECONDS
+                cause = f"the system bus did not answer within {seconds:g} s"
+                raise Unavailable(cause, remedy="See `systemctl status dbus`")
+        yield bus
+
+
+@contextlib.asynccontextmanager
+async def carried(bus: Bus) -> AsyncIterator[None]:
+    """Keep the connection of *bus* up for as long as the body runs."""
+    connection = asyncio.create_task(bus.run())
+    try:
+        yield
+    finally:
+        connection.cancel()
+        await asyncio.wait({connection})
+
 
 FULL_QUEUE_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
 PROGRAMS = {
@@ -107,4 +155,43 @@ def error_from_reply(name: str, text: str, *, as_root: bool) -> NodenetError:
         return AccessDenied("only root may do this", remedy="Run it with sudo")
     return AccessDenied(
         text, remedy="Look whether the bus has its policy, /usr/share/dbus-1/system.d/org.nodenet1.conf"
+    )
+
+
+# Which node file is on trial, or was last, and is it the one that this program has asked for?
+
+
+SECONDS = 10.0
+
+
+def reported() -> dict[str, Any]:
+    """Return the present trial, or the last one, from nodenetd: the state file is an older one where /run is full.
+
+    Nothing where there was none in this run of nodenetd. Raises NodenetError.
+    """
+    (text,) = ask("GetStatus", seconds=SECONDS)
+    return json.loads(text).get("trial") or {}
+
+
+def runs(trial: Mapping[str, Any]) -> bool:
+    """Return whether the *trial* of a status document holds the network."""
+    return trial.get("state") in RUNNING
+
+
+def is_same(mine: Trial, trial: Mapping[str, Any]) -> bool:
+    """Return whether the *trial* of a status document is *mine*: another program may try the same file later."""
+    return (trial.get("digest"), trial.get("who")) == (mine.digest, mine.who)
+
+
+def refuse_another(mine: Trial, trial: Mapping[str, Any]) -> None:
+    """Return where *mine* may be the present trial. Raises Unavailable where *trial*, another one, runs."""
+    if runs(trial) and not is_same(mine, trial):
+        raise another_runs(trial)
+
+
+def another_runs(trial: Mapping[str, Any]) -> Unavailable:
+    """Return the error for a trial that is over, where *trial* has begun since: nodenetd reports that one only."""
+    return Unavailable(
+        f"the trial is over, and another one, of {trial['node_file']}, has begun since; {trial['who']} started it",
+        remedy="Look at `journalctl -u nodenetd` for how this one has ended",
     )

@@ -8,8 +8,7 @@ from typing import Any
 
 from nodenet.cli import status
 from nodenet.cli.ask import ask
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.cli.wait import OVER, SUCCEEDED, stage_of
 from nodenet.core.stage_name import StageName
 

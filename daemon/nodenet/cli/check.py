@@ -16,8 +16,7 @@ from nodenet.cli.outputs import note
 from nodenet.core.errors import NodeFileInvalid, NotAllowed, SettingsInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.node_file import find, host_values
-from nodenet.core.node_file.content import Judged
-from nodenet.core.node_file.directory import cross_findings, is_node_file
+from nodenet.core.node_file.content import Judged, cross_findings, is_node_file
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import Finding, Severity, errors, ordered
 from nodenet.core.node_file.yaml_text import Misread

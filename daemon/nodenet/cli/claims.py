@@ -9,11 +9,10 @@ import sys
 from typing import Any
 
 from nodenet.cli.ask import ask
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import Unavailable, UsageInvalid
-from nodenet.core.persistent_ips import screen
-from nodenet.core.persistent_ips.bus import IPAM, NAME, PATH, REPAIR
+from nodenet.core.persistent_ips import bus
+from nodenet.core.persistent_ips.bus import HEADINGS, IPAM, NAME, NOTHING, PATH, REPAIR, differences, open_differences
 
 SECONDS, CHECK_SECONDS = 10.0, 300.0
 DEGRADED = 2
@@ -79,17 +78,17 @@ def _check(*, repair: bool, as_json: bool) -> int:
     if as_json:
         print(json.dumps(document, indent=2))
     else:
-        print("\n".join(map(printable, screen.differences(document))))
-    return DEGRADED if screen.open_differences(document) else 0
+        print("\n".join(map(printable, differences(document))))
+    return DEGRADED if open_differences(document) else 0
 
 
 def _show(document: dict[str, Any]) -> None:
     for problem in document["problems"]:
         note(f"nodenetctl: {printable(problem)}")
-    if rows := screen.rows(document):
-        table = Table(screen.HEADINGS)
+    if rows := bus.rows(document):
+        table = Table(HEADINGS)
         for row in rows:
             table.add(row)
         print(table.render(coloured=sys.stdout.isatty()))
     else:
-        print(screen.NOTHING)
+        print(NOTHING)

@@ -7,10 +7,8 @@ from collections.abc import Mapping
 from string import hexdigits
 from typing import Any
 
-from nodenet.cli.ask import ask
-from nodenet.cli.on_trial import reported
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.ask import ask, reported
+from nodenet.cli.outputs import note, printable
 from nodenet.core.trial.trial import (
     ANSWER_SECONDS,
     CONFIRMED_LATER,

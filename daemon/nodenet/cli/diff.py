@@ -8,7 +8,7 @@ import json
 from pathlib import Path
 
 from nodenet.cli import history
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import printable
 from nodenet.core.history import shown
 from nodenet.core.node_file.find import NodeFile
 

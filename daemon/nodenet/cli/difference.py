@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, printable
 from nodenet.core.node_ip.diff import Comparison, document, summary
 from nodenet.core.node_ip.select import Candidate, Verdict
 

@@ -13,7 +13,7 @@ from io import StringIO
 from typing import Any
 
 from nodenet.cli import saved
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import printable
 from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.condition import BridgeCondition
 from nodenet.core.br_ex.explain import MADE_BY, conditions, explanation

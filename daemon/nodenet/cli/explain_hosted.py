@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
-from nodenet.core.hosted_services.explain import explain
+from nodenet.cli.outputs import note, printable
+from nodenet.core.hosted_services.report import explain
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

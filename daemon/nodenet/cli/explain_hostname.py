@@ -14,8 +14,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
@@ -120,7 +119,7 @@ def _lease_names() -> tuple[Source, ...]:
 
 
 async def _ask_network_manager() -> tuple[Source, ...]:
-    from nodenet.cli.bus_session import system_bus  # noqa: PLC0415
+    from nodenet.cli.ask import system_bus  # noqa: PLC0415
     from nodenet.edge.hostname.lease_names import LeaseNames  # noqa: PLC0415
 
     try:

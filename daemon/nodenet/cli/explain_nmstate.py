@@ -8,8 +8,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli import status
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import Unavailable
 
 DESCRIPTION = """Show what answered before and after the last apply of a node file, and whether the file was kept.
@@ -36,11 +36,26 @@ def run(arguments: argparse.Namespace) -> int:
     from nodenet.core.probes.report import PATH  # noqa: PLC0415 - the other topics need no probes
 
     document = _read(arguments.report or Path(PATH))
+    renamed = () if arguments.json else _renamed(status.read() or {})
     if document is None:
         note("nodenetctl: nodenetd has applied no node file in this boot, or `probe_timeout` is 0")
-        return 0
-    print(json.dumps(document, indent=1) if arguments.json else _text(document))
-    return 0 if document["kept"] else 1
+    else:
+        print(json.dumps(document, indent=1) if arguments.json else _text(document))
+    for line in renamed:
+        print(line)
+    return 0 if document is None or document["kept"] else 1
+
+
+def _renamed(shown: dict[str, Any]) -> tuple[str, ...]:
+    """Return which NICs have another name than in the node file, and the edit to make, in lines."""
+    from nodenet.core.apply.renamed import block, in_words  # noqa: PLC0415
+
+    found = tuple((each["name"], each["link"], each["mac"]) for each in shown.get("renamed") or ())
+    if not found:
+        return ()
+    file = shown.get("node_file")
+    edit = f"Write into {file}, in the place of `name` and `type` of each entry, or as entries where it has none:"
+    return tuple(map(printable, ("", f"{in_words(found)}.", edit, "", *block(found).splitlines())))
 
 
 def _read(path: Path) -> dict[str, Any] | None:

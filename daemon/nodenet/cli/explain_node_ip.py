@@ -17,8 +17,7 @@ from pathlib import PurePath
 
 from nodenet.cli import saved, status
 from nodenet.cli.difference import show
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import PublishFailed, UsageInvalid
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel import iproute_read as iproute_json

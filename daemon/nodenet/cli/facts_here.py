@@ -9,7 +9,7 @@ import asyncio
 from pathlib import PurePath
 
 from nodenet.cli import status
-from nodenet.cli.bus_session import system_bus
+from nodenet.cli.ask import system_bus
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.errors import NotAllowed, PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress

@@ -8,7 +8,7 @@ import os
 import sys
 from datetime import datetime
 
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, printable
 from nodenet.core.errors import AccessDenied, UsageInvalid
 from nodenet.core.history import entry as entries
 from nodenet.core.history import shown

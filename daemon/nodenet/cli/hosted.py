@@ -10,10 +10,9 @@ from pathlib import Path
 from typing import Any
 
 from nodenet.cli.ask import ask
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.core.errors import UsageInvalid
-from nodenet.core.hosted_services.screen import lines
+from nodenet.core.hosted_services.report import lines
 from nodenet.edge.systemd import cgroups
 
 REPORT = Path("/run/nodenet/hosted/status.json")

@@ -9,18 +9,16 @@ from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.core.errors import UsageInvalid
-from nodenet.core.hosted_services import cache, migration_progress
+from nodenet.core.hosted_services import cluster, migration_progress
 from nodenet.core.hosted_services.api_int import refusal
 from nodenet.core.hosted_services.cluster import Cluster, known
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.health import Result, Target, readyz
 from nodenet.core.hosted_services.migration import is_own
 from nodenet.core.hosted_services.migration_progress import BAD_ANSWERS, GOOD_ANSWERS, Tries
-from nodenet.core.hosted_services.model import ClusterNode, Here, Options, Origin
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import ClusterNode, Here, Options, Origin, options_of
 from nodenet.core.ip import IPAddress
 from nodenet.core.settings.parse import parse
 from nodenet.edge.files import settings as settings_files
@@ -103,8 +101,8 @@ def _nodes(options: Options) -> tuple[ClusterNode, ...]:
 def _cached(name: str, domain: str) -> object | None:
     content = CacheFiles().read(name)
     try:
-        return cache.parse(content, domain).document if content else None
-    except cache.CacheInvalid:
+        return cluster.parse_cached(content, domain).document if content else None
+    except cluster.CacheInvalid:
         return None
 
 

@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from nodenet import __version__
 from nodenet.cli import outputs
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import printable
 from nodenet.core.errors import NodenetError
 
 VERBS = {

@@ -17,9 +17,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nodenet.cli.bus_session import BUS_SECONDS, carried
+from nodenet.cli.ask import BUS_SECONDS, carried
+from nodenet.cli.outputs import printable
 from nodenet.cli.status import STATE, read
-from nodenet.cli.table import printable
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.core.status.events import Event, Known, of_document, of_properties, of_signal
 

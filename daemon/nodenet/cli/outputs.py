@@ -2,14 +2,45 @@
 
 from __future__ import annotations
 
+import argparse
+import math
 import os
+import re
 import sys
+from collections.abc import Sequence
 from contextlib import suppress
 from io import TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import TextIO
 
-from nodenet.cli.table import printable
+# How is a table printed for people, in a terminal or in a mail?
+
+
+class Table:
+    """Rows under headings; every column is as wide as its longest cell, the last one is not padded."""
+
+    def __init__(self, headings: Sequence[str]) -> None:
+        """Begin with the *headings*."""
+        self._rows: list[tuple[Sequence[str], str]] = [(headings, "1")]
+
+    def add(self, row: Sequence[str], colour: str = "") -> None:
+        """Add a row; *colour*: its SGR parameters on a terminal that has colours."""
+        self._rows.append(([printable(cell) for cell in row], colour))
+
+    def render(self, *, coloured: bool) -> str:
+        """Return the table as text."""
+        widths = [max(len(row[column]) for row, _ in self._rows) for column in range(len(self._rows[0][0]))]
+        widths[-1] = 0
+        lines = []
+        for row, colour in self._rows:
+            line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+            lines.append(f"\x1b[{colour}m{line}\x1b[0m" if coloured and colour else line)
+        return "\n".join(lines)
+
+
+def printable(text: str) -> str:
+    """Return *text* with ? for each character that could control a terminal; names also come from other hosts."""
+    return "".join(char if char.isprintable() else "?" for char in text)
 
 
 def prepare() -> None:
@@ -42,3 +73,19 @@ def drop(stream: TextIO) -> None:
     """Send everything further on *stream* to /dev/null: the interpreter would report an error at its end."""
     with suppress(UnsupportedOperation):  # a stand-in of the caller's, not a file
         os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+# How is a length of time written on the command line?
+
+
+UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
+"""Seconds in each unit; the names are those of systemd.time(7)."""
+_SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)")
+
+
+def seconds(text: str) -> float:
+    """Return the seconds in `90`, `1.5`, `5s` or `2min`. Raises ArgumentTypeError."""
+    found = _SPAN.fullmatch(text.strip())
+    if found is None or found[2] not in UNITS or not math.isfinite(float(found[1])):
+        raise argparse.ArgumentTypeError(f"{text!r} is not a valid number of seconds (examples: 90, 5s, 2min)")
+    return float(found[1]) * UNITS[found[2]]

@@ -6,13 +6,14 @@ libnmstate compares the file with the running state, as nodenetd does; the daemo
 from __future__ import annotations
 
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 from pathlib import Path, PurePath
 from typing import Any
 
 from nodenet.cli import status
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import printable
+from nodenet.core.apply.renamed import in_words
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
 from nodenet.core.history.entry import Result
@@ -21,9 +22,10 @@ from nodenet.core.history.shown import network
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find
-from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.content import Desired, parse
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import errors, refusal
+from nodenet.core.node_file.other_names import with_names
 from nodenet.core.ownership import rule
 from nodenet.core.ownership.things import Others
 from nodenet.core.trial.changes import Change, Node, changes, meaning
@@ -148,20 +150,32 @@ async def _compared(file: NodeFile) -> Preview:
             raise refusal(file.name, wrong)
         if judged.desired.empty:
             return Preview(file, (), ())
+        shown = status.read() or {}
+        text, wish, renamed = _with_names_of_now(file, judged.desired, shown)
         state = await transaction.show()
-        above = tuple(bridge for bridge in BRIDGES if bridge not in judged.desired.bridges)
-        below = below_bridge.uplinks(state, above) & judged.desired.links.existing
+        above = tuple(bridge for bridge in BRIDGES if bridge not in wish.bridges)
+        below = below_bridge.uplinks(state, above) & wish.links.existing
         if below:
-            difference = await transaction.difference_below(file.text, above, await _others())
+            difference = await transaction.difference_below(text, above, await _others())
         else:
-            difference = await transaction.difference(file.text, await _others())
+            difference = await transaction.difference(text, await _others())
     notes = tuple(f"{link} is below a bridge that has its IP configuration, which is not compared" for link in below)
-    document = status.read() or {}
-    node = Node(tuple(document.get("node_ips", ())), document.get("link"), document.get("bridge"))
-    hidden = judged.desired.secrets.hidden_in
+    node = Node(tuple(shown.get("node_ips", ())), shown.get("link"), shown.get("bridge"))
+    hidden = wish.secrets.hidden_in
     found = tuple(Change(one.place, one.key, one.before, hidden(one.after)) for one in changes(difference, state))
-    left = tuple(lines(_left_over(judged.desired, state)))
-    return Preview(file, found, meaning(difference, state, node), tuple(sorted(notes)), left)
+    left = tuple(lines(_left_over(wish, state)))
+    return Preview(file, found, meaning(difference, state, node), (*renamed, *sorted(notes)), left)
+
+
+def _with_names_of_now(file: NodeFile, wish: Desired, shown: dict[str, Any]) -> tuple[str, Desired, tuple[str, ...]]:
+    """Return the text of *file* and what it asks for by the names that nodenetd uses, and the note about them."""
+    found = [(each["name"], each["link"], each["mac"]) for each in shown.get("renamed") or ()]
+    if not found or shown.get("digest") != file.digest or wish.document is None:
+        return file.text, wish, ()
+    text = with_names(file.text, wish.document, {name: now for name, now, _ in found})
+    if text is None:
+        return file.text, wish, ()
+    return text, parse(replace(file, text=text)), (in_words(found),)
 
 
 def _left_over(wish: Desired, state: dict[str, Any]) -> dict[str, Any]:

@@ -7,10 +7,9 @@ from contextlib import nullcontext
 
 from nodenet.cli import progress, status
 from nodenet.cli.ask import ask
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.outputs import note, printable
 from nodenet.core.errors import NodenetError, Unavailable
-from nodenet.core.status.after_reload import Aftermath, aftermath
+from nodenet.core.status.text import Aftermath, aftermath
 
 RELOAD_SECONDS = 900.0
 """Three tries of a large apply; the daemon answers earlier when it only waits."""

@@ -15,18 +15,17 @@ from importlib import metadata
 from pathlib import Path, PurePath
 
 from nodenet import __version__
-from nodenet.cli.outputs import note
-from nodenet.cli.table import Table, printable
+from nodenet.cli.outputs import Table, note, printable
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.node_file.find import CLUSTER
-from nodenet.core.report import journal, known_secrets, secrets
-from nodenet.core.report.parts import CONTENTS, LONGEST_SECONDS, PARTS, Made, Part, document, within_limit
+from nodenet.core.report import secrets
+from nodenet.core.report.parts import CONTENTS, LONGEST_SECONDS, PARTS, Made, Part, document, journal_text, within_limit
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
-from nodenet.edge.report import archive, sources
-from nodenet.edge.report.commands import Output, output
+from nodenet.edge.report import sources
+from nodenet.edge.report.sources import Output, output
 
 FOLDER = Path("/var/tmp")  # noqa: S108  (the file gets its name by rename(2): a link in its place is replaced)
 STDOUT = Path("-")
@@ -65,12 +64,12 @@ def run(arguments: argparse.Namespace) -> int:
     parts = gathered()
     contents = document(parts, _about(moment))
     listed = json.dumps(contents, indent=2).encode() + b"\n"
-    packed = archive.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, moment.timestamp())
+    packed = sources.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, moment.timestamp())
     if path == STDOUT:
         sys.stdout.flush()
         sys.stdout.buffer.write(packed)
         return 0
-    disk.write(path, packed, archive.PRIVATE)
+    disk.write(path, packed, sources.PRIVATE)
     if arguments.json:
         print(json.dumps({"path": str(path), "bytes": len(packed), **contents}, indent=2))
     else:
@@ -94,7 +93,7 @@ def _printed(part: Part, until: float) -> Made:
     if left <= 0:
         return Made(part.name, part.what, note=f"left out: the report took more than {LONGEST_SECONDS:.0f} s")
     found = output(part.command, min(part.seconds, left), part.most_bytes)
-    content = journal.text(found.content.decode(errors="replace"), _moment).encode() if part.journal else found.content
+    content = journal_text(found.content.decode(errors="replace"), _moment).encode() if part.journal else found.content
     return Made(part.name, part.what, content, NOT_IN_USE if _is_not_in_use(part, found) else found.note)
 
 
@@ -110,8 +109,8 @@ def _moment(seconds: float) -> str:
 
 def _node_files() -> tuple[list[Made], set[str]]:
     """Return the node files without their secrets, and every secret that files of this node have."""
-    known = {word for text in sources.keyfiles() for word in known_secrets.in_lines(text)}
-    known.update(word for text in sources.records() for word in known_secrets.in_json(text))
+    known = {word for text in sources.keyfiles() for word in secrets.in_lines(text)}
+    known.update(word for text in sources.records() for word in secrets.in_json(text))
     files: list[Made] = []
     try:
         directory = PurePath(_settings().node_file_dir)

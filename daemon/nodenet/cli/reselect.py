@@ -9,7 +9,7 @@ from typing import Any
 from nodenet.cli.ask import ask
 from nodenet.cli.status import EXIT_CODES, read
 from nodenet.core.messages import Message
-from nodenet.core.status.last_known import problems
+from nodenet.core.status.document import problems
 
 RESELECT_SECONDS = 90.0
 DEGRADED = EXIT_CODES["degraded"]

@@ -6,10 +6,8 @@ import argparse
 import sys
 
 from nodenet.cli import history, progress
-from nodenet.cli.ask import ask
-from nodenet.cli.duration import seconds
-from nodenet.cli.on_trial import reported, runs
-from nodenet.cli.outputs import note
+from nodenet.cli.ask import ask, reported, runs
+from nodenet.cli.outputs import note, seconds
 from nodenet.cli.try_file import Shown, follow, interrupted, who
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.history.shown import DIGITS

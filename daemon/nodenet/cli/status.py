@@ -12,16 +12,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodenet.cli import saved
-from nodenet.cli.duration import seconds
-from nodenet.cli.skipped import Skipped, why
-from nodenet.cli.table import printable
-from nodenet.core.status.last_known import error, has_vanished, last_known, with_problem
+from nodenet.cli.outputs import printable, seconds
+from nodenet.core.adoption.skipped import PROPERTIES, Skip, why_skipped
+from nodenet.core.errors import Unavailable
+from nodenet.core.status.document import error, has_vanished, last_known, with_problem
 from nodenet.core.status.text import lines, problem_lines
 from nodenet.edge.files import node_lock
 from nodenet.edge.systemd import cgroups
 
 if TYPE_CHECKING:
-    from nodenet.core.adoption.skipped import Skip
     from nodenet.core.boot.outcome import Problem
     from nodenet.core.ip import IPAddress
 
@@ -179,3 +178,42 @@ def wait(
         if until is not None and time.monotonic() >= until:
             return document
         time.sleep(POLL_SECONDS)
+
+
+# Does systemd skip nodenetd? Asked only while nodenetd has not reported: each question is a process.
+
+
+SYSTEMCTL_SECONDS = 10.0
+LOOK_SECONDS = 2.0
+"""Between two questions. In an ordinary boot nodenetd has reported before the first one."""
+
+
+def why() -> Skip | None:
+    """Return why systemd skips nodenetd, None where it does not, or does not answer."""
+    return why_skipped(shown("nodenetd.service", PROPERTIES))
+
+
+class Skipped:
+    """Asks from time to time, beginning some seconds from now."""
+
+    def __init__(self) -> None:
+        """Nothing is found yet."""
+        self.found: Skip | None = None
+        self._next = time.monotonic() + LOOK_SECONDS
+
+    def __call__(self) -> Skip | None:
+        """Return what was found by now."""
+        if time.monotonic() >= self._next:
+            self.found = why()
+            self._next = time.monotonic() + LOOK_SECONDS
+        return self.found
+
+
+def shown(unit: str, names: str) -> str:
+    """Return the properties *names* of *unit* as ``NAME=VALUE`` lines, "" when systemctl fails."""
+    from nodenet.edge.systemd.systemctl import systemctl  # noqa: PLC0415 - an ordinary status asks nothing
+
+    try:
+        return systemctl("show", f"--property={names}", "--", unit, seconds=SYSTEMCTL_SECONDS)
+    except Unavailable:
+        return ""

@@ -18,11 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from nodenet.cli import progress, status
-from nodenet.cli.ask import ask
-from nodenet.cli.duration import seconds
-from nodenet.cli.on_trial import another_runs, is_same, refuse_another, reported, runs
-from nodenet.cli.outputs import note
-from nodenet.cli.table import printable
+from nodenet.cli.ask import another_runs, ask, is_same, refuse_another, reported, runs
+from nodenet.cli.outputs import note, printable, seconds
 from nodenet.core.errors import AccessDenied, Busy, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.trial.trial import (
     ANSWER_SECONDS,

@@ -8,8 +8,7 @@ from functools import cache
 from typing import Any
 
 from nodenet.cli.outputs import note
-from nodenet.cli.skipped import Skipped, shown
-from nodenet.cli.status import add_reading, wait
+from nodenet.cli.status import Skipped, add_reading, shown, wait
 from nodenet.core.adoption.skipped import Skip
 from nodenet.core.stage_name import StageName
 

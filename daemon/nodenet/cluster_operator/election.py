@@ -9,8 +9,8 @@ from typing import Any
 import structlog
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_cluster import leadership
-from nodenet.core.hosted_cluster.leadership import DEADLINE_SECONDS, NAME, RENEW_SECONDS, Step, Watched
+from nodenet.core.hosted_cluster import leases
+from nodenet.core.hosted_cluster.leases import DEADLINE_SECONDS, NAME, RENEW_SECONDS, Step, Watched
 from nodenet.core.messages import Message
 from nodenet.core.persistent_ips.api import Conflict
 from nodenet.ports.cluster_operator import Objects
@@ -73,12 +73,12 @@ class Election:
         asked = _now()
         try:
             lease = await self._api.find(f"{self._leases}/{NAME}")
-            self._watched = leadership.seen(self._watched, lease, asked)
-            what = leadership.step(self._me, lease, self._watched, asked)
+            self._watched = leases.seen(self._watched, lease, asked)
+            what = leases.step(self._me, lease, self._watched, asked)
             if what is Step.WAIT:
                 self._renewed = None
                 return
-            await self._write(lease, leadership.spec(self._me, lease, what, self._clock()))
+            await self._write(lease, leases.spec(self._me, lease, what, self._clock()))
         except Conflict:  # another one has written it in the meantime
             return
         except Unavailable as error:

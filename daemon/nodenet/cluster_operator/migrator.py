@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -11,9 +12,8 @@ from typing import Any
 import structlog
 
 from nodenet.core.hosted_cluster import migration_steps
-from nodenet.core.hosted_cluster.conditions import FAILURES
-from nodenet.core.hosted_cluster.first_record import after_removal, first_record
-from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View
+from nodenet.core.hosted_cluster.cluster_status import FAILURES
+from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View, first_record
 from nodenet.core.hosted_services import migration as record
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.migration import Migration, Phase
@@ -40,7 +40,8 @@ class Migrator:
         self._clock = clock
         self._watched: tuple[int, Phase] | None = None
         self._since = 0.0
-        self._removed = False
+        self._last: Migration | None = None
+        """The last record that was heard: it goes on in an object that was deleted and made again."""
         self.pause: float | None = None
         """The seconds until the next look, None while nothing moves."""
 
@@ -48,9 +49,10 @@ class Migrator:
         """Note that the API does not answer: what nodes report does not arrive."""
         self._watched = None
 
-    def removed(self) -> None:
-        """Note that the cluster has no object: its nodes are at the VIPs, whatever they have reported before."""
-        self._removed = True
+    def heard(self, document: object) -> None:
+        """Take the record of the object as the API has it, for the case that the object is deleted."""
+        with suppress(ValueError):
+            self._last = record.parse(document) or self._last
 
     def next(self, status: Mapping[str, Any], view: View) -> Migration | None:
         """Return the record after *status*, None where the cluster has none yet.
@@ -65,11 +67,8 @@ class Migrator:
         if why_disabled(self._options):
             return before
         if before is None:
-            return after_removal(view) if self._removed else first_record(view)
-        self._removed = False
-        if before.at_rest and record.lost_fields(record.render(before), status["migration"]):
-            # The first phase is written where the API is known to keep all of the record.
-            return migration_steps.renewed(before, view)
+            # Generations of another object say nothing about this one.
+            return replace(self._last, failed=0) if self._last else first_record(view)
         is_due, is_late = (self._is_over(before, further) for further in (0.0, WAIT_SECONDS))
         after = migration_steps.step(before, replace(view, is_due=is_due, is_late=is_late))
         if (after.attempt, after.phase, after.outcome, after.failed) != (

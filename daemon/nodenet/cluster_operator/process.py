@@ -8,27 +8,91 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 import structlog
 
 from nodenet import __version__
-from nodenet.cluster_operator.announcement import Announcement
 from nodenet.cluster_operator.election import Election
 from nodenet.cluster_operator.steward import Steward
-from nodenet.core.errors import NodenetError
-from nodenet.core.hosted_cluster import metrics
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.errors import Forbidden, NodenetError, Unavailable
+from nodenet.core.hosted_cluster import cluster_status, metrics
+from nodenet.core.hosted_cluster.cluster_status import NEW, OPERATOR, PATH
+from nodenet.core.hosted_services.model import options_of
 from nodenet.core.messages import Message
+from nodenet.core.persistent_ips.api import Conflict
 from nodenet.core.settings.parse import parse
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kubernetes.cluster_api import ClusterApi
 from nodenet.edge.metrics.endpoint import Endpoint
 from nodenet.edge.systemd import journal
 from nodenet.loop.background import Background
+from nodenet.ports.cluster_operator import Objects
+
+# Does the ClusterOperator of OpenShift say what the object HostedNetServices says? Elsewhere there is no such kind.
 
 log = structlog.get_logger()
+
+LOOK_SECONDS = 900.0
+"""How often it is read again, and how often a cluster is asked whether it has the kind."""
+PAUSE_SECONDS = 20.0
+
+
+class Announcement:
+    """Keeps the ClusterOperator, where the cluster has such a kind and the role for it."""
+
+    def __init__(self, api: Objects, version: str, leads: Callable[[], bool]) -> None:
+        """*version*: that of nodenet. *leads* is asked before each write."""
+        self._api = api
+        self._version = version
+        self._leads = leads
+        self._wanted: dict[str, Any] | None = None
+        self._changed = asyncio.Event()
+
+    def take(self, conditions: Sequence[Mapping[str, Any]]) -> None:
+        """Say this from now on."""
+        wanted = cluster_status.operator_status(conditions, self._version)
+        if wanted != self._wanted:
+            self._wanted = wanted
+            self._changed.set()
+
+    async def run(self) -> None:
+        """Write what differs, until cancelled."""
+        await self._changed.wait()
+        while True:
+            self._changed.clear()
+            try:
+                await self._bring()
+            except Forbidden:  # no such kind here, or no role for it
+                await asyncio.sleep(LOOK_SECONDS)
+                continue
+            except Conflict:
+                self._changed.set()
+            except Unavailable as error:
+                log.warning(error.cause, message=Message.OPERATOR_API, cause=error.cause)
+                self._changed.set()
+            await asyncio.sleep(PAUSE_SECONDS)
+            try:
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._changed.wait()
+            except TimeoutError:
+                continue
+
+    async def _bring(self) -> None:
+        """Write it where it differs. Raises Conflict, Forbidden, Unavailable."""
+        found = await self._api.find(f"{PATH}/{OPERATOR}")
+        if self._wanted is None or not self._leads():
+            return
+        if found is None:
+            found = await self._api.create(PATH, NEW)
+        before = found.get("status") or {}
+        if any(before.get(key) != value for key, value in self._wanted.items()):
+            version = {"resourceVersion": found["metadata"]["resourceVersion"]}
+            await self._api.merge(f"{PATH}/{OPERATOR}/status", {"metadata": version, "status": self._wanted})
+            log.info(f"The ClusterOperator {OPERATOR} was written", message=Message.OPERATOR_WROTE)
+
 
 EX_SOFTWARE, EX_TEMPFAIL = 70, 75
 

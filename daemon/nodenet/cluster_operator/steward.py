@@ -14,19 +14,18 @@ from typing import Any
 
 import structlog
 
-from nodenet.cluster_operator.kept import Kept
 from nodenet.cluster_operator.migrator import Migrator, log_phase, rendered
 from nodenet.core.errors import Forbidden, Unavailable
-from nodenet.core.hosted_cluster import cluster_status, heartbeats
-from nodenet.core.hosted_cluster.conditions import Claims, Seen, claims, lonely, remembered
-from nodenet.core.hosted_cluster.heartbeats import LOOK_SECONDS, NAMESPACE, Heartbeats
-from nodenet.core.hosted_cluster.members import members, slim_reporting_node
+from nodenet.core.hosted_cluster import cluster_status, leases
+from nodenet.core.hosted_cluster.cluster_status import Claims, Seen, claims, lonely, remembered
+from nodenet.core.hosted_cluster.leases import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.metrics import Figures
 from nodenet.core.hosted_cluster.migration_steps import View
+from nodenet.core.hosted_cluster.node_report import members, slim_reporting_node
 from nodenet.core.hosted_services import resource
-from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Options, Spec
+from nodenet.core.hosted_services.units import Budget
 from nodenet.core.hosted_services.watching import Known
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -43,6 +42,8 @@ SETTLE_SECONDS = 0.5
 """Reports that come together are one status."""
 BURST, PAUSE_SECONDS = 5, 20.0
 """So many statuses at once, and one more after each pause: every node of the cluster gets each of them."""
+NODE_SECONDS = 0.1
+"""The pause for each node, where that is longer: twice the nodes are twice the readers of a status twice as long."""
 REFUSED_SECONDS = 30.0
 SIGHT = frozenset({"nodes", "leases"})
 """What must be heard to know what the nodes do now."""
@@ -90,11 +91,12 @@ class Steward:
         self._migrator = Migrator(options, clock)
         self._spec: Spec | None = None
         """The last good one."""
+        self._heard: Mapping[str, Any] = {}
+        """The spec of the object, as the API had it last: one that was deleted is made again."""
         self._lonely: Mapping[IPAddress, float] | None = None
         self._claims: Claims = {}
         self._problems: dict[str, str] = {}
         self._unheard_since: float | None = None
-        self._kind = Kept()
 
     async def follow_nodes(self) -> None:
         """Follow the Nodes with their reports. Never ends."""
@@ -110,8 +112,8 @@ class Steward:
             if self._objects is not None:
                 try:
                     found = await self._api.items(LEASES)
-                    before = self._beats or heartbeats.started(cluster_status.silent(self.status))
-                    self._beats = heartbeats.after(before, found, _now())
+                    before = self._beats or leases.started(cluster_status.silent(self.status))
+                    self._beats = leases.after(before, found, _now())
                     self._note("leases", None)
                 except Unavailable as error:
                     self._note("leases", error.cause)
@@ -128,6 +130,8 @@ class Steward:
             await asyncio.sleep(SETTLE_SECONDS)
             self._wake.clear()
             since, self._since = self._since, None
+            nodes = len(self._nodes.objects) if self._nodes else 0
+            budget = replace(budget, seconds=max(PAUSE_SECONDS, NODE_SECONDS * nodes))
             try:
                 if await self._bring(held=budget.wait(_now()) > 0):
                     budget = budget if self._moved else budget.used(_now())
@@ -158,25 +162,23 @@ class Steward:
         if found is None and self._nodes is None:
             return False
         if found is None:
-            await self._api.create(RESOURCES, NEW)
-            log.info("The object HostedNetServices was made, with every service on", message=Message.OPERATOR_WROTE)
+            await self._api.create(RESOURCES, {**NEW, "spec": self._heard})
+            how = "with the spec of the deleted one" if self._heard else "with every service on"
+            log.info(f"The object HostedNetServices was made, {how}", message=Message.OPERATOR_WROTE)
             return True
         before, wanted = self.status, self._wanted(found)
         if wanted is None:
             return False
         self._announce(wanted["conditions"])
         self._moved = self._migrator.moves(before, wanted)
-        skipped = () if self._moved else self._kind.skipped(_now())
-        differs = any(before.get(key) != value for key, value in wanted.items() if key not in skipped)
+        differs = any(before.get(key) != value for key, value in wanted.items())
         self._held = differs and held and not self._moved
         if self._held or not differs:
             return False
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         change = {"metadata": version, "status": wanted}
-        kept = await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", change)
+        await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", change)
         self._log(before, wanted)
-        if self._kind.read_back(wanted, kept, _now()):
-            self._changed()  # a condition says it
         return True
 
     def _wanted(self, found: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -205,7 +207,6 @@ class Steward:
             present,
             problem,
             now=now,
-            lost_fields=self._kind.lost,
             uid=str(found["metadata"].get("uid") or ""),
         )
         if self._problems.keys() & SIGHT:
@@ -240,8 +241,9 @@ class Steward:
 
     def _hear_objects(self, known: Known) -> None:
         self._objects = known
-        if resource.NAME not in known.objects:  # also where it is made again before the next status
-            self._migrator.removed()
+        if found := known.objects.get(resource.NAME):
+            self._heard = found.get("spec") or {}
+            self._migrator.heard(found)
         self._changed()
 
     def _changed(self) -> None:

@@ -20,7 +20,7 @@ from nodenet.core.persistent_ips import claim as claims
 from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips import pod as pods
 from nodenet.core.persistent_ips.api import ApiAway, Expired
-from nodenet.core.persistent_ips.book import Book, Put
+from nodenet.core.persistent_ips.book import Book, Put, place_of, row_of
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
     Announce,
@@ -42,7 +42,6 @@ from nodenet.core.persistent_ips.effects import (
 )
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.network import definition_of
-from nodenet.core.persistent_ips.records import place_of, row_of
 from nodenet.ports import Clock
 from nodenet.ports.persistent_ips import IpamApi, Store
 

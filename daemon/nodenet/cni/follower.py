@@ -186,4 +186,4 @@ class Follower:
             cause, remedy = (error.cause, error.remedy) if isinstance(error, NodenetError) else (str(error), "")
             log.warning(cause, message=Message.CLAIMS_UNREADABLE, cause=cause, remedy=remedy)
         if error is None and before is not None:
-            log.info("The API answers about claims again", message=Message.CLAIMS_READ)
+            log.info("The API answers about claims again")

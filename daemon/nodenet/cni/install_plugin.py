@@ -57,7 +57,7 @@ def _copy(plugin: Path, target: Path) -> bool:
             _failed(f"{plugin} does not exist", "Install nodenet again")
             return False
         if disk.write(target, content, 0o755):
-            log.info(f"{target} is installed", message=Message.CNI_PLUGIN_INSTALLED)
+            log.info(f"{target} is installed")
     except PublishFailed as error:
         _failed(error.cause, error.remedy)
         return False

@@ -20,15 +20,14 @@ from nodenet.cni.service import SOCKET, STORE, Identity, Service
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.metrics.program import Program, ProgramMetrics
-from nodenet.core.settings.ipam import NotAllowed
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import NotAllowed, Settings
 from nodenet.core.settings.parse import parse
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
 from nodenet.edge.metrics.file import MetricsFile
-from nodenet.edge.persistent_ips import sandboxes
+from nodenet.edge.persistent_ips import plugin_socket
 from nodenet.edge.persistent_ips.plugin_socket import PluginSocket
 from nodenet.edge.persistent_ips.store import Store
 from nodenet.edge.systemd import journal
@@ -82,7 +81,7 @@ async def serve(options: argparse.Namespace, program: ProgramMetrics) -> int:
         await _serve(options, settings, store, stop, program)
     finally:
         store.close()
-    log.info("nodenet-ipam stops; pods keep their addresses", message=Message.IPAM_STOPPED)
+    log.info("nodenet-ipam stops; pods keep their addresses")
     return 0
 
 
@@ -103,7 +102,7 @@ async def _serve(
     node = options.node_name or settings.kubernetes.node_name or socket.gethostname().lower()
     ignore = settings.ipam.claim_not_allowed is NotAllowed.IGNORE
     path = options.socket or options.root / SOCKET.relative_to("/")
-    service = Service(Identity(node, boot_id(), ignore), api, store, Clock(Idle()), sandboxes.is_gone)
+    service = Service(Identity(node, boot_id(), ignore), api, store, Clock(Idle()), plugin_socket.is_gone)
     listening = PluginSocket(path, service.verbs.answer)
     figures = MetricsFile(Program.IPAM, path.parent, settings.metrics_dir, _store(options).parent)
     people = People(service, Bus(changed=lambda _: None), figures, notifier.status)
@@ -114,7 +113,7 @@ async def _serve(
         service.start(background)
         people.start(background)
         background.start("the watchdog", lambda: _beat(notifier))
-        log.info(f"nodenet-ipam {__version__} begins as node {node}", message=Message.IPAM_STARTED)
+        log.info(f"nodenet-ipam {__version__} begins as node {node}")
         known = f"{len(list(service.book.reservations()))} addresses known"
         background.start("READY", lambda: report_ready(notifier, lambda: known))
         await stop.wait()

@@ -10,19 +10,16 @@ from pathlib import Path
 import structlog
 
 from nodenet.cni.carry_out import Runner
-from nodenet.cni.chores import Chores
 from nodenet.cni.follower import Follower
-from nodenet.cni.upkeep import Upkeep
+from nodenet.cni.upkeep import Chores, Upkeep
 from nodenet.cni.verbs import Verbs
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
-from nodenet.core.persistent_ips import events
-from nodenet.core.persistent_ips.book import Book
+from nodenet.core.persistent_ips.book import Book, RecordInvalid, record_of
 from nodenet.core.persistent_ips.claim import Claim, Reason
-from nodenet.core.persistent_ips.effects import Announce, Here
+from nodenet.core.persistent_ips.effects import Announce, Here, event_document
 from nodenet.core.persistent_ips.model import Record
 from nodenet.core.persistent_ips.permission import MISSING
-from nodenet.core.persistent_ips.records import RecordInvalid, record_of
 from nodenet.core.persistent_ips.repair import LOST
 from nodenet.core.value import frozen
 from nodenet.loop.background import Background
@@ -110,7 +107,7 @@ class Service:
         """Log, and send an Event without waiting for it."""
         kind = MESSAGES.get(announced.reason, Message.CLAIM_CONFLICT)
         log.warning(announced.text, message=kind, cause=announced.text)
-        made = events.document(announced, self._identity.node, self._clock.unix())
+        made = event_document(announced, self._identity.node, self._clock.unix())
         if made is None:
             return
         namespace, event = made

@@ -13,8 +13,7 @@ from functools import partial
 import structlog
 
 from nodenet.cni.carry_out import Runner
-from nodenet.cni.chores import Chores
-from nodenet.cni.upkeep import Upkeep
+from nodenet.cni.upkeep import Chores, Upkeep
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.persistent_ips import cni

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import structlog
 
-from nodenet.core.hosted_services.haproxy import READY_SOCKET
+from nodenet.core.hosted_services.haproxy import BY_WIRE, READY_SOCKET
 from nodenet.core.hosted_services.health import (
     BALANCER,
     CANDIDATE,
@@ -23,8 +23,7 @@ from nodenet.core.hosted_services.health import (
     readyz,
 )
 from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
-from nodenet.core.hosted_services.redirect import BY_WIRE
-from nodenet.core.hosted_services.stance import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
+from nodenet.core.hosted_services.vips import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
 from nodenet.ports.vips import Checks, UnitProcesses

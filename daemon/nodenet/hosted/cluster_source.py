@@ -12,13 +12,12 @@ from typing import Any
 import structlog
 
 from nodenet.core.errors import Forbidden, PublishFailed
-from nodenet.core.hosted_services import cache, live_object, resource
-from nodenet.core.hosted_services.budget import Budget
-from nodenet.core.hosted_services.cache import Cached, CacheInvalid
-from nodenet.core.hosted_services.cluster import Cluster
+from nodenet.core.hosted_services import cluster, resource
+from nodenet.core.hosted_services.cluster import Cached, CacheInvalid, Cluster
 from nodenet.core.hosted_services.model import Origin
 from nodenet.core.hosted_services.nodes import has_control_plane
 from nodenet.core.hosted_services.resource import QUICK_BYTES
+from nodenet.core.hosted_services.units import Budget
 from nodenet.core.hosted_services.watching import Known, slim_node, slim_resource
 from nodenet.core.messages import Message
 from nodenet.core.value import frozen
@@ -109,8 +108,8 @@ class ClusterSource:
         resources = {Origin.CACHE: documents["cr"], Origin.FILE: filed}
         nodes = {Origin.CACHE: documents["nodes"]}
         self._led = has_control_plane(documents["nodes"])
-        self._migration = live_object.migration_in(documents["cr"])
-        self._good = documents["cr"] if live_object.is_usable(documents["cr"]) else None
+        self._migration = cluster.migration_in(documents["cr"])
+        self._good = documents["cr"] if cluster.is_usable(documents["cr"]) else None
         self.cluster = Cluster(_present(resources), _present(nodes))
 
     async def follow_file(self) -> None:
@@ -194,7 +193,7 @@ class ClusterSource:
         self._heard.pop(name, None)  # the last word comes last
         self._heard[name] = known
         before, found = self.cluster.resources.get(Origin.LIVE), known.objects.get(resource.NAME)
-        if name == "cr" and live_object.asked(found) != live_object.asked(before):
+        if name == "cr" and cluster.asked(found) != cluster.asked(before):
             self._edited.set()
         self._wake.set()
 
@@ -212,26 +211,23 @@ class ClusterSource:
             await self._take_resource(known)
 
     async def _take_resource(self, known: Known) -> None:
-        """Take the live object; a list without it means that the administrator removed it, and its cache goes."""
+        """Take the live object. One that was deleted switches and moves nothing: the last good one stays in force."""
         found, others = known.objects.get(resource.NAME), _without(self.cluster.resources, Origin.LIVE)
         self.is_asked_for = found is not None
-        if record := live_object.migration_in(found):
-            self._migration = record
-        elif found is None and self._migration:
-            self._migration = live_object.AT_VIPS
-        if found is not None:
+        if found is None:
+            kept = {Origin.CACHE: self._good} if self._good is not None else {}
+            self.cluster = replace(self.cluster, resources={**others, **kept})
+            return
+        self._migration = cluster.migration_in(found) or self._migration
+        if self._migration:
             # One that was made again has no status yet: nodenet-operator checks its address before nodes follow it.
-            found = {**found, "status": {**found["status"], "migration": self._migration}} if self._migration else found
-            self.cluster = replace(self.cluster, resources={Origin.LIVE: found, **others})
-            self._good = live_object.led_on(self._good, found)
-            if self._good is not None:
-                await self._keep("cr", self._good, known.resource_version, self._good["metadata"].get("generation"))
-                if self._good is not found and Origin.CACHE in others:  # for a companion that has read no good one
-                    self.cluster = replace(self.cluster, resources={**self.cluster.resources, Origin.CACHE: self._good})
-        else:
-            self._good = None
-            self.cluster = replace(self.cluster, resources=_without(others, Origin.CACHE))
-            self._forget("cr")
+            found = {**found, "status": {**found["status"], "migration": self._migration}}
+        self.cluster = replace(self.cluster, resources={Origin.LIVE: found, **others})
+        self._good = cluster.led_on(self._good, found)
+        if self._good is not None:
+            await self._keep("cr", self._good, known.resource_version, self._good["metadata"].get("generation"))
+            if self._good is not found and Origin.CACHE in others:  # for a companion that has read no good one
+                self.cluster = replace(self.cluster, resources={**self.cluster.resources, Origin.CACHE: self._good})
 
     async def _keep(self, name: str, document: Any, version: str, generation: object = 0) -> None:  # noqa: ANN401
         number = generation if isinstance(generation, int) else 0
@@ -244,20 +240,18 @@ class ClusterSource:
 
     def _write(self, name: str, kept: Cached) -> None:
         if (old := self._files.read(name)) is None or not _same(old, kept.document, self._domain):
-            self._files.write(name, cache.render(kept))
-
-    def _forget(self, name: str) -> None:
-        try:
-            self._files.remove(name)
-        except PublishFailed as error:
-            log.error(error.cause, message=Message.PUBLISH_FAILED, cause=error.cause, remedy=error.remedy)
+            self._files.write(name, cluster.render_cached(kept))
 
     async def _cached(self, name: str) -> Any:  # noqa: ANN401
         try:
             if (content := self._files.read(name)) is None:
                 return None
             work = content, self._domain
-            found = await asyncio.to_thread(cache.parse, *work) if len(content) > QUICK_BYTES else cache.parse(*work)
+            found = (
+                await asyncio.to_thread(cluster.parse_cached, *work)
+                if len(content) > QUICK_BYTES
+                else cluster.parse_cached(*work)
+            )
         except (CacheInvalid, PublishFailed) as error:
             cause = f"The cache {name}.json is not used: {error}"
             log.warning(cause, message=Message.HOSTED_INPUT_INVALID, cause=cause)
@@ -290,6 +284,6 @@ def _now() -> float:
 
 def _same(old: bytes, document: Any, domain: str) -> bool:  # noqa: ANN401
     try:
-        return bool(cache.parse(old, domain).document == document)
+        return bool(cluster.parse_cached(old, domain).document == document)
     except CacheInvalid:
         return False

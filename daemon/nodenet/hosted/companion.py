@@ -14,49 +14,36 @@ import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_cluster import node_report
-from nodenet.core.hosted_services import vrrp_guard
+from nodenet.core.hosted_services import keepalived
 from nodenet.core.hosted_services.keepalived import WEIGHT_FILES
 from nodenet.core.hosted_services.kubeconfig import by_vips
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Service, options_of
 from nodenet.core.hosted_services.paths import RUN, UNITS
 from nodenet.core.hosted_services.report import document
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import HostedMode, Settings
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Signal, name_owner_changed
 from nodenet.edge.files import disk
-from nodenet.edge.hosted_services.address_events import AddressEvents
-from nodenet.edge.hosted_services.authority import Authority
-from nodenet.edge.hosted_services.balancer import Balancer
-from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
-from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
-from nodenet.edge.hosted_services.http_check import HttpChecks
-from nodenet.edge.hosted_services.name_lookup import NameLookup
+from nodenet.edge.hosted_services.balancer import Balancer, RedirectTable
+from nodenet.edge.hosted_services.dnsmasq import Dnsmasq, NameLookup
+from nodenet.edge.hosted_services.http_check import Authority, HttpChecks
 from nodenet.edge.hosted_services.other_stacks import OtherStacks
-from nodenet.edge.hosted_services.processes import Processes
-from nodenet.edge.hosted_services.redirect_table import RedirectTable
-from nodenet.edge.hosted_services.service_units import ServiceUnits
 from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles, Weights
-from nodenet.edge.hosted_services.vip_addresses import VipAddresses
-from nodenet.edge.hosted_services.wire import Wire
+from nodenet.edge.hosted_services.units import ConfigurationFiles, Processes, ServiceUnits
+from nodenet.edge.hosted_services.wire import AddressEvents, VipAddresses, Wire
 from nodenet.edge.kernel import netlink
 from nodenet.edge.kubernetes.client import KubernetesCluster
-from nodenet.edge.kubernetes.own_node import OwnNode
+from nodenet.edge.kubernetes.cluster_api import OwnNode
 from nodenet.edge.systemd import manager_object
-from nodenet.hosted.api_int_trial import ApiIntTrial
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
-from nodenet.hosted.drain import Drain
 from nodenet.hosted.gather import Gather, Sources
-from nodenet.hosted.keepalived_watch import KeepalivedWatch
-from nodenet.hosted.mover import Mover
+from nodenet.hosted.mover import ApiIntTrial, Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow, watch_manifests
 from nodenet.hosted.reporter import Reporter
-from nodenet.hosted.source_guard import SourceGuard
 from nodenet.hosted.state import State
-from nodenet.hosted.vip_keeper import VipKeeper
+from nodenet.hosted.vip_keeper import Drain, KeepalivedWatch, SourceGuard, VipKeeper
 from nodenet.loop.background import Background
 
 log = structlog.get_logger()
@@ -100,7 +87,7 @@ class Companion:
         dnsmasq = Dnsmasq(self.bus, self.state.changed)
         self._trial = ApiIntTrial(self.state, HttpChecks(), ApiIntFile())
         self._stacks = OtherStacks()
-        tables = RedirectTable(), RedirectTable(table=vrrp_guard.TABLE)
+        tables = RedirectTable(), RedirectTable(table=keepalived.GUARD_TABLE)
         self._edges = Edges(ConfigurationFiles(), units, *tables, dnsmasq, self._stacks, Balancer())
         read = Authority(settings.hosted.ca_file, settings.kubernetes.kubeconfig).read
         sources = Sources(_status, netlink.snapshot, lambda: self.source.cluster, REMOTE_WORKER.exists, read)

@@ -13,8 +13,7 @@ import structlog
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Cluster, Known, known
-from nodenet.core.hosted_services.here import here
-from nodenet.core.hosted_services.model import Here, Place, Service
+from nodenet.core.hosted_services.model import Here, Place, Service, here
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Snapshot

@@ -3,32 +3,189 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import replace
 from pathlib import PurePath
 
 import structlog
 
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services.budget import Budget
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.orders import Now, Order, order
-from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, OWED_RELOADS, RELEASE, TEXTS, UNITS
-from nodenet.core.hosted_services.release import batch
-from nodenet.core.hosted_services.restarts import LONGEST_SECONDS, Restarts
-from nodenet.core.hosted_services.two_stacks import Listener, why_waiting
+from nodenet.core.hosted_services import keepalived
+from nodenet.core.hosted_services.haproxy import Server, alive, backends, ports, render_states
+from nodenet.core.hosted_services.model import Mode, Service
+from nodenet.core.hosted_services.paths import (
+    AUTHORITY,
+    GUARD,
+    HOSTS,
+    OWED_RELOADS,
+    RELEASE,
+    SERVER_STATES,
+    TEXTS,
+    UNITS,
+)
+from nodenet.core.hosted_services.plan import Plan, release_batch
+from nodenet.core.hosted_services.units import (
+    LONGEST_SECONDS,
+    Budget,
+    Listener,
+    Now,
+    Order,
+    Restarts,
+    order,
+    why_waiting,
+)
 from nodenet.core.ip import family_of
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
+from nodenet.core.settings.model import HostedMode
 from nodenet.core.value import frozen
-from nodenet.hosted.guard_table import GuardTable
-from nodenet.hosted.redirect import Redirect
-from nodenet.hosted.server_states import ServerStates
 from nodenet.hosted.state import State
 from nodenet.ports.hosted_services import Balancer, ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
 from nodenet.ports.vips import OtherStacks, StaticPods
 
+# Is the redirect of the VIP to haproxy as it should be?
+#
+# Its nft table is there only while this node's haproxy answers. One that believes no server asks all of them: slow ones
+# still serve. Other programs remove tables: a restart of nftables.service removes all of them.
+
 log = structlog.get_logger()
+
+TABLE_SECONDS = 30.0
+"""How often nodenet-hosted looks whether the table is still there."""
+
+
+class Redirect:
+    """The nft table."""
+
+    def __init__(self, state: State, table: RedirectTable) -> None:
+        """Until the first verdict on haproxy the table stays as an earlier companion left it."""
+        self._state = state
+        self._table = table
+        self._there: bool | None = None
+        self._due = 0.0
+        self._stale = False
+        """Whether the table that is there has other rules."""
+
+    async def look(self, *, leaves: bool, renewed: bool) -> None:
+        """Put or remove the table. *leaves*: haproxy is about to be stopped; *renewed*: its rules are other ones."""
+        rules = self._state.plan.texts.get(Service.REDIRECT)
+        self._stale = self._stale or renewed
+        try:
+            before = there = await self._is_there()
+            if there and self._stale:
+                there = self._there = await self._renewed(rules or "")
+            self._stale = False
+            wanted = rules is not None and self._is_wanted(there=there, leaves=leaves)
+            if wanted and not there and rules is not None:
+                await self._table.put(rules)
+            elif there and not wanted:
+                await self._table.remove()
+        except Unavailable as error:
+            if self._state.report_failure("redirect", str(error)):
+                log.error(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause, remedy=error.remedy)
+            return
+        self._there = self._state.running[Service.REDIRECT] = wanted
+        self._state.report_failure("redirect", None)
+        if wanted is not before:
+            log.info(f"The redirect to haproxy is {'on' if wanted else 'off'}", message=Message.BALANCER_CHANGED)
+
+    async def _renewed(self, rules: str) -> bool:
+        """Replace the table's rules; return whether it is there afterwards. Raises Unavailable.
+
+        One that leads to another port goes: haproxy may listen there no longer, and not yet on the new port.
+        """
+        if ports(await self._table.printed()) != ports(rules):
+            await self._table.remove()
+            return False
+        await self._table.put(rules)
+        return True
+
+    async def _is_there(self) -> bool:
+        now = asyncio.get_running_loop().time()
+        if self._there is None or (self._there and now >= self._due):
+            self._there, self._due = await self._table.is_there(), now + TABLE_SECONDS
+        return self._there
+
+    def _is_wanted(self, *, there: bool, leaves: bool) -> bool:
+        state, verdict = self._state, self._state.verdicts.get(Service.REDIRECT)
+        if leaves or Service.HAPROXY in state.waits or not state.running.get(Service.HAPROXY):
+            return False
+        undecided = verdict is None or (not verdict.healthy and verdict.points == 0)
+        return there if undecided else bool(verdict and verdict.healthy)
+
+
+# What does haproxy know of its API servers after a reload? It is written down before each one.
+
+
+class ServerStates:
+    """haproxy's state file."""
+
+    def __init__(self, state: State, files: ConfigurationFiles, balancer: Balancer) -> None:
+        """*balancer* is the haproxy that runs."""
+        self._state = state
+        self._files = files
+        self._balancer = balancer
+
+    async def keep(self) -> None:
+        """Write which servers begin as stopped after a reload; none where the haproxy that runs does not answer."""
+        before: Mapping[Server, bool] = {}
+        try:
+            before = alive(await self._balancer.servers())
+        except Unavailable as error:
+            log.warning(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause)
+        inputs = self._state.known.inputs
+        self._write(render_states(backends(inputs), before, inputs.options.api_port))
+
+    def forget(self) -> None:
+        """Let a haproxy that starts begin with every server as alive."""
+        self._write(render_states((), {}, 0))
+
+    def _write(self, text: str) -> None:
+        try:
+            self._files.write({SERVER_STATES: text})
+        except PublishFailed as error:
+            log.warning(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause, remedy=error.remedy)
+
+
+# Is keepalived guarded against VRRP of strangers while it is wanted? (``core.hosted_services.keepalived``)
+
+
+class GuardTable:
+    """The nft table."""
+
+    def __init__(self, state: State, table: RedirectTable) -> None:
+        """What an earlier companion has put there is replaced."""
+        self._state = state
+        self._table = table
+        self._plan: Plan | None = None
+        self._rules: str | None = None
+        self._put: str | None = None
+        self._due = 0.0
+
+    def rules(self) -> str | None:
+        """Return the rules of the present plan, None where this node holds no VIP."""
+        state = self._state
+        if self._plan is not state.plan:
+            self._plan, self._rules = state.plan, keepalived.guard_rules(state.known.inputs, state.plan.vips)
+        return self._rules
+
+    async def look(self) -> None:
+        """Put the table while keepalived may run; systemd takes it up with keepalived, and removes it after that."""
+        state, now, rules = self._state, asyncio.get_running_loop().time(), self.rules()
+        if rules is None or Service.KEEPALIVED in state.waits:
+            self._put = None
+            return
+        try:
+            if rules != self._put or (now >= self._due and not await self._table.is_there()):
+                await self._table.put(rules)
+        except Unavailable as error:
+            if state.report_failure("VRRP guard", f"Any host can send VRRP to this node: {error}"):
+                log.error(error.cause, message=Message.HOSTED_PROBLEM, cause=error.cause, remedy=error.remedy)
+            return
+        if now >= self._due:
+            self._due = now + TABLE_SECONDS
+        self._put = rules
+        state.report_failure("VRRP guard", None)
+
 
 UNIT_SERVICES = (Service.KEEPALIVED, Service.HAPROXY)
 """Those whose units this process starts; dnsmasq is nodenetd's."""
@@ -160,14 +317,15 @@ class Reconciler:
 
     def _write(self) -> frozenset[PurePath]:
         """Write the texts of this process's services; a text that the plan no longer has stays while its unit runs."""
-        texts: dict[PurePath, str] = {AUTHORITY: self._state.authority} if self._state.authority else {}
+        serves = self._state.authority and self._state.plan.mode is not Mode.DISABLED
+        texts: dict[PurePath, str] = {AUTHORITY: self._state.authority} if serves else {}
         texts |= {
             TEXTS[service]: self._state.plan.texts[service]
             for service in (*UNIT_SERVICES, Service.REDIRECT)
             if service in self._state.plan.texts
         }
         if Service.KEEPALIVED in self._state.plan.texts:
-            texts[RELEASE] = batch(self._state.plan)
+            texts[RELEASE] = release_batch(self._state.plan)
             texts[GUARD] = self._guard.rules() or ""
         if self._state.plan.hosts:
             texts[HOSTS] = self._state.plan.hosts
@@ -251,7 +409,7 @@ class Reconciler:
         now = asyncio.get_running_loop().time()
         starts, reloads = self._starts.get(service, Restarts()), self._reloads[service]
         if what in (Order.START, Order.RESTART):
-            if self._state.missing.get(service) or starts.left(now) > 0:
+            if self._state.missing.get(service) or self._state.lacks_authority(service) or starts.left(now) > 0:
                 return False
             self._starts[service] = starts.after_start(now)
         elif what is Order.STOP or (self._state.running[service] and starts.left(now) < -LONGEST_SECONDS):

@@ -14,8 +14,8 @@ import structlog
 
 from nodenet.core.errors import Postponed, Unavailable
 from nodenet.core.hosted_cluster.node_report import ANNOTATION, NodeReport, render
-from nodenet.core.hosted_services.budget import Budget
 from nodenet.core.hosted_services.migration import Phase
+from nodenet.core.hosted_services.units import Budget
 from nodenet.core.messages import Message
 from nodenet.hosted.follower import pause
 from nodenet.ports.kubernetes import OwnNode

@@ -8,12 +8,11 @@ from dataclasses import dataclass, field
 
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Place, Service
 from nodenet.core.hosted_services.plan import Plan, plan
 from nodenet.core.hosted_services.report import Report, ServiceState
-from nodenet.core.hosted_services.stance import Stance
+from nodenet.core.hosted_services.vips import Sighting, Stance
 from nodenet.core.ip import Family, IPAddress
 
 
@@ -39,7 +38,7 @@ class State:
     sources: Mapping[Family, Place] = field(default_factory=dict)
     """The places in the configuration that keepalived has read; empty until that is known."""
     muted: frozenset[IPAddress] = frozenset()
-    """VIPs that this node must not advertise now (``core.hosted_services.exchange``)."""
+    """VIPs that this node must not advertise now (``core.hosted_services.vips``)."""
     stances: dict[IPAddress, Stance] = field(default_factory=dict)
     sightings: dict[IPAddress, Sighting] = field(default_factory=dict)
     peers: dict[str, str] = field(default_factory=dict)
@@ -73,6 +72,10 @@ class State:
     def wanted(self, service: Service) -> bool:
         """Return whether a service runs here according to the plan."""
         return any(duty.wanted for duty in self.plan.duties if duty.service is service)
+
+    def lacks_authority(self, service: Service) -> bool:
+        """Return whether haproxy would end at its start, because the file with its CA is not there yet."""
+        return service is Service.HAPROXY and not self.authority
 
     def changed(self) -> None:
         """Let what follows from the state be done."""
@@ -131,6 +134,8 @@ class State:
             return f"waits: {waits}"
         if program := self.missing.get(service):
             return f"its program {program} is not installed: install {service}"
+        if self.lacks_authority(service) and not self.running.get(service):
+            return "it starts as soon as the CA of the API can be read"
         if service in (Service.KEEPALIVED, Service.HAPROXY) and not self.running.get(service) and not self.drained:
             return f"it does not run: see `systemctl status nodenet-{service}`"
         return None

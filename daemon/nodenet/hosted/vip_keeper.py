@@ -2,7 +2,7 @@
 
 The wire is asked before VRRP starts and from then on, for the VIPs alone: the kernel knows by itself which neighbour
 has which MAC, since the holder of a VIP sends its advertisements to each peer. What is seen is reported; only a node
-that has not taken part yet waits for another holder (``core.hosted_services.stance``). The stance is a number in a file
+that has not taken part yet waits for another holder (``core.hosted_services.vips``). The stance is a number in a file
 that keepalived watches.
 """
 
@@ -14,17 +14,25 @@ from collections.abc import Callable, Collection, Mapping
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.hosted_services import stance
-from nodenet.core.hosted_services.budget import Budget
+from nodenet.core.hosted_services import vips
 from nodenet.core.hosted_services.duties import VipDuty
-from nodenet.core.hosted_services.holders import REMEDY, Sighting, probe_seconds, strangers, with_macs
 from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES
 from nodenet.core.hosted_services.model import Purpose, Service
-from nodenet.core.hosted_services.stance import Stance
+from nodenet.core.hosted_services.units import Budget
+from nodenet.core.hosted_services.vips import (
+    REMEDY,
+    Sighting,
+    Stance,
+    patience,
+    probe_seconds,
+    silent,
+    strangers,
+    with_macs,
+)
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.ports.vips import Addresses, Weights, Wire
+from nodenet.ports.vips import Addresses, AddressEvents, LivingProcesses, Weights, Wire
 
 log = structlog.get_logger()
 
@@ -61,8 +69,8 @@ class VipKeeper:
         for purpose in Purpose:
             weight = self._weights.read(WEIGHT_FILES[purpose])
             for vip in self._state.options.vips(purpose):
-                muted = self._weights.read(MUTE_FILES[purpose, family_of(vip)]) == stance.OUT
-                found = stance.at_start(stance.OUT if muted else weight, speaking=speaking)
+                muted = self._weights.read(MUTE_FILES[purpose, family_of(vip)]) == vips.OUT
+                found = vips.at_start(vips.OUT if muted else weight, speaking=speaking)
                 self._state.stances[vip] = found
 
     async def run(self) -> None:
@@ -106,7 +114,7 @@ class VipKeeper:
         foreign = bool(strangers(seen, state.peers))
         waited = now - self._outside.get(vip, now)
         state.sightings[vip] = seen
-        state.stances[vip] = after = stance.after(before, strangers=foreign, waited=waited, leaves=state.drained)
+        state.stances[vip] = after = vips.next_stance(before, strangers=foreign, waited=waited, leaves=state.drained)
         if after is Stance.STAYING_OUT:
             self._outside.setdefault(vip, now)
         else:
@@ -151,13 +159,13 @@ class VipKeeper:
             duties = [duty for duty in self._state.plan.vips if duty.wanted and duty.purpose is purpose]
             stances = {duty.address: self._stance(duty.address) for duty in duties}
             healthy = self._healthy(purpose)
-            numbers = {vip: stance.weight(one, purpose, healthy) for vip, one in stances.items()}
+            numbers = {vip: vips.weight_of(one, purpose, healthy) for vip, one in stances.items()}
             if numbers and self._write(WEIGHT_FILES[purpose], max(numbers.values()), f"weight {purpose}"):
                 shown = f"{max(numbers.values())} ({' and '.join(sorted(set(stances.values())))})"
                 text = f"The weight of this node for the {purpose} VIPs is {shown}"
                 log.info(text, message=Message.HOSTED_CHANGED)
             for vip, weight in numbers.items():
-                number = stance.OUT if weight == stance.OUT or vip in self._state.muted else 0
+                number = vips.OUT if weight == vips.OUT or vip in self._state.muted else 0
                 self._write(MUTE_FILES[purpose, family_of(vip)], number, f"mute {vip}")
 
     def _stance(self, vip: IPAddress) -> Stance:
@@ -202,3 +210,199 @@ class VipKeeper:
 
 def _now() -> float:
     return asyncio.get_running_loop().time()
+
+
+# Does VRRP of this node exchange advertisements with its peers? A VIP without that is not advertised from here.
+#
+# The rule is ``core.hosted_services.vips``. Each change of an address is looked at, at once.
+
+PAUSE_SECONDS = 1.0
+"""Before the next look where the kernel does not answer."""
+SETTLE_SECONDS = 0.05
+"""Changes that follow one another so closely are one: any host of the LAN causes them by router advertisements."""
+GUARD_SECONDS = 2.0
+"""From a move of a VIP to a look at the wire, as a holder has between two looks: other nodes look rarely."""
+TIMER_SECONDS = 0.01
+"""Timers are no more exact than that."""
+
+
+class SourceGuard:
+    """Keeps ``State.muted``."""
+
+    def __init__(
+        self,
+        state: State,
+        events: AddressEvents,
+        addresses: Addresses,
+        changed: Callable[[], None],
+        moved: Callable[[], None],
+    ) -> None:
+        """Call *changed* after each change of ``State.muted``, and *moved* when this node has got or lost a VIP."""
+        self._state = state
+        self._events = events
+        self._addresses = addresses
+        self._changed = changed
+        self._moved = moved
+        self._held: set[IPAddress] = set()
+        """VIPs that this node held at the last look."""
+        self._due: dict[IPAddress, float] = {}
+        """VIPs that this node holds without its node IP, and when it gives each of them up."""
+
+    async def run(self) -> None:
+        """Look after each change of an address, until cancelled."""
+        try:
+            while True:
+                try:
+                    await self._events.next()
+                except Unavailable as error:
+                    self._state.report_failure("events of addresses", str(error))
+                    await asyncio.sleep(PAUSE_SECONDS)
+                else:
+                    self._state.report_failure("events of addresses", None)
+                    self.look()
+                    await asyncio.sleep(SETTLE_SECONDS)
+        finally:
+            self._events.close()
+
+    def look(self) -> None:
+        """Take what is there now: after a change of an address, and after keepalived has got another configuration."""
+        try:
+            found = self._found()
+        except Unavailable as error:
+            self._state.report_failure("addresses", str(error))
+            return
+        self._state.report_failure("addresses", None)
+        if found != self._state.muted:
+            self._log(found - self._state.muted, "VRRP cannot use the node IP: this node does not take part for")
+            self._log(self._state.muted - found, "This node takes part in VRRP again for")
+            self._state.muted = found
+            self._changed()
+            self._state.changed()
+
+    def _found(self) -> frozenset[IPAddress]:
+        """Return the VIPs that this node must not advertise. Raises Unavailable."""
+        state = self._state
+        vips = [duty.address for duty in state.plan.vips if duty.wanted]
+        sources = {**state.here.places, **state.sources}
+        present = self._addresses.present((*vips, *(place.address for place in sources.values())))
+        held = {one.address for one in present}.intersection(vips)
+        self._note_moves(held)
+        found = silent(state.known.inputs, state.plan.vips, sources, present)
+        return (found - held) | self._overdue(found & held)
+
+    def _note_moves(self, held: set[IPAddress]) -> None:
+        if held != self._held:
+            self._held = held
+            asyncio.get_running_loop().call_later(GUARD_SECONDS, self._moved)
+
+    def _overdue(self, held: Collection[IPAddress]) -> frozenset[IPAddress]:
+        """Return those that this node has held without its node IP for so long that it gives them up."""
+        loop, interval = asyncio.get_running_loop(), self._state.options.advert_interval
+        now = loop.time()
+        for vip in set(held) - self._due.keys():
+            loop.call_later(patience(vip, interval) + TIMER_SECONDS, self.look)
+        self._due = {vip: self._due.get(vip, now + patience(vip, interval)) for vip in held}
+        return frozenset(vip for vip, due in self._due.items() if now >= due)
+
+    def _log(self, vips: Collection[IPAddress], text: str) -> None:
+        if vips:
+            log.info(f"{text} {' and '.join(sorted(map(str, vips)))}", message=Message.HOSTED_CHANGED)
+
+
+# Does keepalived hang with a VIP of this node? Then it is restarted, and systemd takes its VIPs off.
+#
+# A keepalived that holds a VIP sends an advertisement in each interval, so its processes begin to run again and again.
+# The peers do not hear one that hangs and elect another holder, while this node still answers for the VIP.
+
+PROGRAM = "keepalived"
+WATCH_SECONDS = 1.0
+LOOKS = 3
+"""So many in a row without a sign of life mean that it hangs; of long intervals more."""
+HANGS = "keepalived holds a VIP and does nothing: it is restarted"
+
+
+class KeepalivedWatch:
+    """Watches the unit of keepalived."""
+
+    def __init__(self, state: State, processes: LivingProcesses, addresses: Addresses) -> None:
+        """Nothing is looked at yet."""
+        self._state = state
+        self._processes = processes
+        self._addresses = addresses
+
+    def runs(self) -> bool:
+        """Return whether keepalived runs now."""
+        return PROGRAM in self._processes.now().values()
+
+    async def run(self) -> None:
+        """Look, until cancelled."""
+        before, idle = 0, 0
+        while True:
+            switches = self._processes.switches()
+            idle = idle + 1 if self._holds_a_vip() and switches and switches == before else 0
+            before = switches
+            if idle >= max(LOOKS, LOOKS * self._state.options.advert_interval):
+                log.error(HANGS, message=Message.KEEPALIVED_HANGS, cause=HANGS)
+                idle = 0
+                self._state.hung.add(Service.KEEPALIVED)
+                self._state.changed()
+            await asyncio.sleep(WATCH_SECONDS)
+
+    def _holds_a_vip(self) -> bool:
+        vips = [duty.address for duty in self._state.plan.vips if duty.wanted]
+        try:
+            return bool(self._addresses.present(vips)) if vips else False
+        except Unavailable:  # the kernel is asked again soon
+            return False
+
+
+# How does a node leave so that no new connection fails? First its VIPs move away, then its load balancer stops.
+
+MARGIN_SECONDS = 3.0
+POLL_SECONDS = 0.1
+INTERVALS = 5
+"""VRRP takes over after three intervals and a part of a fourth; the wire is asked after that."""
+
+
+class Drain:
+    """The planned leave of this node."""
+
+    def __init__(self, state: State, look: Callable[[], None], keep: Callable[[bool], None]) -> None:
+        """*look* wakes the look at the wire; *keep* remembers for this boot whether the node is drained."""
+        self._state = state
+        self._look = look
+        self._keep = keep
+
+    async def drain(self) -> bool:
+        """Lower the priority, wait until another node holds each VIP; return whether one does.
+
+        The node stays drained in either case. Without a successor it keeps its VIPs: one holder is better than none.
+        """
+        self._state.drained = True
+        self._keep(True)  # noqa: FBT003
+        until = asyncio.get_running_loop().time() + INTERVALS * self._state.options.advert_interval + MARGIN_SECONDS
+        while not (gone := self._gone()) and asyncio.get_running_loop().time() < until:
+            self._look()
+            await asyncio.sleep(POLL_SECONDS)
+        self._state.changed()
+        if gone:
+            log.info("This node is drained: other nodes hold its VIPs", message=Message.DRAINED)
+        else:
+            cause = "This node is drained, and no other node took its VIPs"
+            log.warning(cause, message=Message.DRAINED, cause=cause)
+        return gone
+
+    def undo(self) -> None:
+        """Take part again."""
+        self._state.drained = False
+        self._keep(False)  # noqa: FBT003
+        self._look()
+        self._state.changed()
+
+    def _gone(self) -> bool:
+        """Return whether each VIP that this node may hold is seen elsewhere and not here."""
+        if not self._state.running.get(Service.KEEPALIVED):
+            return True
+        wanted = [duty.address for duty in self._state.plan.vips if duty.wanted]
+        seen = [self._state.sightings.get(address) for address in wanted]
+        return all(sighting is not None and not sighting.here and sighting.others for sighting in seen)

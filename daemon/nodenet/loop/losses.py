@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
@@ -13,8 +13,10 @@ from nodenet.ports import Clock
 
 Losses = tuple[Problem, ...]
 """At most one of each message, the cause before what follows from it."""
-SURE = frozenset({Message.NODE_IP_NOT_IN_USE})
+NOT_IN_USE = frozenset({Message.NODE_IP_NOT_IN_USE})
 """What no activation and no restart brings about for a moment: a program keeps its variables."""
+WAITED_FOR = NOT_IN_USE | {Message.NODE_IP_DRIFT}
+"""What is sure when the nodeip stage has waited for the node IPs and no change of the network is being undone."""
 
 
 class LossWatch:
@@ -28,8 +30,8 @@ class LossWatch:
         """When each loss that is not reported as it is now was first seen so."""
         self._guard = Guard("the look at the published node IPs", StageName.NODEIP)
 
-    def seen(self, look: Callable[[], Losses], before: Losses, *, sure: bool = False) -> Losses:
-        """Return the losses to show now, after *before*; with *sure* those of SURE without patience.
+    def seen(self, look: Callable[[], Losses], before: Losses, sure: Collection[Message] = ()) -> Losses:
+        """Return the losses to show now, after *before*; those that are *sure* without patience.
 
         A change is logged. An error of *look* changes nothing.
         """
@@ -37,16 +39,15 @@ class LossWatch:
         known = {problem.message: problem for problem in before}
         now = self._clock.boottime()
         self._since = {problem.message: self._since.get(problem.message, now) for problem in found}
-        shown = tuple(filter(None, (self._shown(each, known.get(each.message), now, sure=sure) for each in found)))
+        shown = tuple(filter(None, (self._shown(each, known.get(each.message), now, sure) for each in found)))
         for message in known.keys() - {problem.message for problem in found}:
             journal.is_back(message)
         return shown
 
-    def _shown(self, problem: Problem, before: Problem | None, now: float, *, sure: bool) -> Problem | None:
+    def _shown(self, problem: Problem, before: Problem | None, now: float, sure: Collection[Message]) -> Problem | None:
         """Return what is shown of *problem*, of which *before* was shown."""
         if problem != before:
-            certain = sure and problem.message in SURE
-            if not certain and now - self._since[problem.message] < self._patience:
+            if problem.message not in sure and now - self._since[problem.message] < self._patience:
                 return before
             journal.problem(None if problem.message is Message.MANAGER_AWAY else StageName.NODEIP, problem)
         del self._since[problem.message]

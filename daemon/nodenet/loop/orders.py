@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from nodenet.core.boot import request
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.stage_name import StageName
 from nodenet.core.trial.trial import Decision, TrialOrder
@@ -29,33 +30,36 @@ class LoopOrders:
         self._requests.stop = True
         self._requests.wakened.set()
 
-    def rerun(self, name: StageName) -> None:
-        """Run stage *name* and those behind it again. Raises Busy during a trial, like each order below."""
+    def rerun(self, name: StageName, who: str = "") -> None:
+        """Run stage *name* and those behind it again. Raises Busy during a trial, like each order below.
+
+        *who*: who asks for that, for the history; the same below.
+        """
         self._trials.refuse()
-        self._requests.reruns.add(name)
+        self._requests.reruns[name] = who or request.run(name)
         self._requests.wakened.set()
 
-    async def reload(self) -> None:
+    async def reload(self, who: str = request.RELOAD) -> None:
         """Read settings and node file again and run the stages. Raises NodenetError when that is refused."""
-        await self._ask(Order.RELOAD)
+        await self._ask(Order.RELOAD, who)
 
-    async def prune(self) -> None:
+    async def prune(self, who: str = request.RELOAD) -> None:
         """Do the same, and remove what earlier node files have left over. Raises NodenetError."""
         self._trials.refuse()
         self._requests.prune = True
-        await self._requests.ask(Order.RELOAD)
+        await self._requests.ask(Order.RELOAD, who)
 
-    async def reselect(self) -> None:
+    async def reselect(self, who: str = request.RESELECT) -> None:
         """Select the node IPs again and ignore what is published. Raises NodenetError when none is eligible."""
-        await self._ask(Order.RESELECT)
+        await self._ask(Order.RESELECT, who)
 
-    async def remove_bridge(self) -> None:
+    async def remove_bridge(self, who: str = request.REMOVE) -> None:
         """Move the node back to the uplink without br-ex. Raises NodenetError when it could not be."""
-        await self._ask(Order.REMOVE_BRIDGE)
+        await self._ask(Order.REMOVE_BRIDGE, who)
 
-    async def _ask(self, order: Order) -> None:
+    async def _ask(self, order: Order, who: str) -> None:
         self._trials.refuse()
-        await self._requests.ask(order)
+        await self._requests.ask(order, who)
 
     async def try_file(self, order: TrialOrder) -> None:
         """Apply a node file until an administrator decides; return when it is applied. Raises NodenetError."""

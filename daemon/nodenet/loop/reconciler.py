@@ -9,10 +9,13 @@ from __future__ import annotations
 import asyncio
 import itertools
 import math
+from collections.abc import Collection
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
+from nodenet.core.boot import request
 from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
 from nodenet.core.boot.reasons import not_done, reason_to_skip, removal_refused
@@ -20,6 +23,7 @@ from nodenet.core.boot.request import Request
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.boot.stages import Boot
 from nodenet.core.errors import Unavailable
+from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialState
@@ -29,7 +33,7 @@ from nodenet.loop import journal
 from nodenet.loop.attempts import Attempts
 from nodenet.loop.doubts import Doubts
 from nodenet.loop.edits import EDIT_SECONDS, EditWatch
-from nodenet.loop.losses import LossWatch
+from nodenet.loop.losses import NOT_IN_USE, WAITED_FOR, LossWatch
 from nodenet.loop.orders import LoopOrders
 from nodenet.loop.reload import InForce, Inputs
 from nodenet.loop.requests import Order, Requests, Taken
@@ -42,6 +46,8 @@ from nodenet.ports import Clock, Source, Watch
 ANSWER_SECONDS = 75.0
 """How long a reload may wait before it is answered with what it waits for."""
 MOMENT_SECONDS = 0.001
+KEEP_SECONDS = 12.0
+"""How long what other programs have on br-ex is put back, without a beat of the watchdog; the next look goes on."""
 WORK_SECONDS = 1.0
 """A stage that waited, and whose next attempt takes so long, is shown as running: most look and wait on."""
 
@@ -137,13 +143,13 @@ class Reconciler(LoopOrders):
         if reload := self._requests.take(Order.RELOAD, deadline):
             await self._reload(reload)
         boot = self._status.boot
-        if self._requests.take(Order.RESELECT, deadline):
+        if taken := self._requests.take(Order.RESELECT, deadline):
             journal.asked("choose the node IPs again", StageName.NODEIP)
-            boot = boot.again_from(StageName.NODEIP, Request(next(self._runs), reselect=True))
+            boot = boot.again_from(StageName.NODEIP, Request(next(self._runs), reselect=True, who=taken.who))
         if taken := self._requests.take(Order.REMOVE_BRIDGE, deadline):
             boot = self._remove_bridge(boot, taken)
-        for name in self._requests.reruns:
-            boot = boot.again_from(name, Request(next(self._runs), retry_refused=True, by_name=True))
+        for name, who in self._requests.reruns.items():
+            boot = boot.again_from(name, Request(next(self._runs), retry_refused=True, by_name=True, who=who))
         self._change(boot.woken(self._requests.topics, self._clock.boottime()), show=False)
         self._requests.reruns.clear()
         self._requests.topics.clear()
@@ -155,7 +161,7 @@ class Reconciler(LoopOrders):
         if error := removal_refused(stage, self._status.facts):
             self._requests.answer(Order.REMOVE_BRIDGE, error, taken)
             return boot
-        return boot.again_from(stage.name, Request(next(self._runs), remove_bridge=True))
+        return boot.again_from(stage.name, Request(next(self._runs), remove_bridge=True, who=taken.who))
 
     async def _reload(self, taken: Taken) -> None:
         """Begin again with what is on the disk, or refuse it as a whole."""
@@ -170,8 +176,8 @@ class Reconciler(LoopOrders):
             return
         self._in_force.take(judgement, self._status, asked=bool(taken.callers))
         prune, self._requests.prune = self._requests.prune, False
-        request = Request(next(self._runs), retry_refused=True, prune=prune)
-        boot = self._in_force.stage_set.boot.instead_of(self._status.boot, request)
+        order = Request(next(self._runs), retry_refused=True, prune=prune, who=taken.who)
+        boot = self._in_force.stage_set.boot.instead_of(self._status.boot, order)
         self._status = replace(self._status, boot=boot, facts=facts, refused=None)
 
     async def _hold_trial(self) -> None:
@@ -184,22 +190,25 @@ class Reconciler(LoopOrders):
             return
         ok = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts), each=self._see_trial)
         if ok:
-            self._requests.asked.setdefault(Order.RELOAD, [])
+            self._requests.note(Order.RELOAD, request.TRIAL)
         elif ok is False:
-            boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs), as_read=True))
+            boot = self._status.boot.again_from(
+                StageName.NMSTATE, Request(next(self._runs), as_read=True, who=request.TRIAL)
+            )
             self._status = replace(self._status, boot=boot)
 
     def _answer(self) -> None:
         """Answer the callers when the stages are over or the time limit is."""
         boot, name = self._status.boot, self._status.boot.next()
         if name is None:
+            lost = self._in_force.lost(self._status)
             standing = self._in_force.standing(self._status)
             for order in tuple(self._requests.begun):
                 is_reload = order is Order.RELOAD
                 failed = boot.failed_since(order.value, standing if is_reload else order.not_concerned)
                 if is_reload:
                     journal.reloaded(failed and failed[0], min(standing, default=None, key=list(StageName).index))
-                error = failed and self._in_force.error(*failed, reload=is_reload)
+                error = self._in_force.error(*failed, reload=is_reload) if failed else lost if is_reload else None
                 if not is_reload and not error:
                     error = not_done(boot[order.value], self._status.facts, removal=order is Order.REMOVE_BRIDGE)
                 self._requests.answer(order, error)
@@ -221,23 +230,26 @@ class Reconciler(LoopOrders):
             self._show()
         if not self._status.ready:
             if self._edits.seen(self._status):
-                self._requests.asked.setdefault(Order.RELOAD, [])
+                self._requests.note(Order.RELOAD, request.EDIT)
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(KEEP_SECONDS):
+                    await self._in_force.stage_set.keep_others(self._status.facts)
             self._see_losses()
             seconds = min(seconds, self._watchdog_loop.until_beat())  # awake once for both
         topics = boot.topics
         self._sources.listen(topics)
         await self._watchdog_loop.sleep(topics, min(seconds, self._watches.again))
 
-    def _see_losses(self, *, sure: bool = False) -> None:
+    def _see_losses(self, sure: Collection[Message] = ()) -> None:
         """Show what the node has lost, or that it is back.
 
         Never while a stage works or a trial changes the network: the node IP may be away for a moment.
         """
         before, look = self._status, partial(self._in_force.stage_set.losses, self._status.facts)
-        losses = self._losses.seen(look, before.losses, sure=sure)
+        losses = self._losses.seen(look, before.losses, sure)
         if losses != before.losses:
             self._show(losses=losses)
         else:
@@ -302,7 +314,7 @@ class Reconciler(LoopOrders):
             journal.outcome(boot[name], outcome, [stage.logged for stage in self._status.boot.stages])
         self._show(boot=boot, facts=facts, refused=refused)
         if name is StageName.NODEIP and self._status.ready and boot[name].over:
-            self._see_losses(sure=True)
+            self._see_losses(NOT_IN_USE if boot[StageName.NMSTATE].status is Status.FAILED else WAITED_FOR)
 
     async def _get_ready(self) -> None:
         """Let kubelet start, unless what is published is no longer true: then publish again, and nothing else."""

@@ -42,6 +42,10 @@ async def nothing_to_confirm(_: Facts) -> str | None:
     return None
 
 
+async def nothing_of_others(_: Facts) -> None:
+    """Keep nothing."""
+
+
 class Undo(Protocol):
     """What undoes a change of the network that is open, and that no process works on any more."""
 
@@ -83,6 +87,8 @@ class StageSet:
     trial: TrialRunner | None = None
     """What tries node files, where nodenetd applies them."""
     undo: Undo = NOTHING_OPEN
+    keep_others: Callable[[Facts], Coroutine[Any, Any, None]] = nothing_of_others
+    """Keeps what other programs have on br-ex; asked for with each beat of a node that is ready."""
 
 
 @frozen
@@ -189,6 +195,13 @@ class InForce:
         self._begun_by_edits += not asked
         self._settings, self._since = judgement.settings, "the last reload"
         self._before = self._before or before
+
+    def lost(self, status: BootStatus) -> NodenetError | None:
+        """Return the error of a reload that was carried out and has taken a node IP away."""
+        drift = status.drift
+        if self._before is None or self._before.drift or drift is None:
+            return None
+        return error_of(drift.message)(f"the reload is carried out, but {drift.cause}", remedy=drift.remedy)
 
     def standing(self, status: BootStatus) -> frozenset[StageName]:
         """End the reload, if one is under way; return the stages whose failure it neither caused nor could repair."""

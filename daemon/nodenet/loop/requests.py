@@ -33,6 +33,8 @@ class Taken:
     callers: Callers
     answer_by: float
     """When they are answered with what the loop waits for; seconds of CLOCK_BOOTTIME."""
+    who: str
+    """Who gave it: of several, the first."""
 
 
 @dataclass(slots=True)
@@ -40,7 +42,10 @@ class Requests:
     """Everything that waits for its turn, and the callers whose turn it is."""
 
     asked: dict[Order, Callers] = field(default_factory=dict)
-    reruns: set[StageName] = field(default_factory=set)
+    who: dict[Order, str] = field(default_factory=dict)
+    """Who gave each order that was asked for."""
+    reruns: dict[StageName, str] = field(default_factory=dict)
+    """The stages that are to run again, and who asks for that."""
     topics: dict[Topic, float] = field(default_factory=dict)
     """When the last event of each came; seconds of CLOCK_BOOTTIME."""
     stop: bool = False
@@ -58,10 +63,16 @@ class Requests:
         """Whether anything waits for its turn."""
         return bool(self.stop or self.asked or self.reruns or self.trial)
 
-    async def ask(self, order: Order) -> None:
-        """Give *order* and wait until the loop has answered. Raises the error of the answer."""
+    def note(self, order: Order, who: str) -> None:
+        """Give *order* for *who*, who waits for no answer."""
+        self.asked.setdefault(order, [])
+        self.who.setdefault(order, who)
+
+    async def ask(self, order: Order, who: str) -> None:
+        """Give *order* for *who* and wait until the loop has answered. Raises the error of the answer."""
         answer: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self.asked.setdefault(order, []).append(answer)
+        self.note(order, who)
+        self.asked[order].append(answer)
         self.wakened.set()
         await answer
 
@@ -74,7 +85,7 @@ class Requests:
         """Begin *order* if it was given; return its callers."""
         if not self.asked or order not in self.asked:
             return None
-        taken = Taken(self.asked.pop(order), answer_by)
+        taken = Taken(self.asked.pop(order), answer_by, self.who.pop(order))
         self.begun.setdefault(order, []).append(taken)
         return taken
 

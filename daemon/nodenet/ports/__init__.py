@@ -274,6 +274,9 @@ class Processes(Protocol):
     def environment(self, unit: str) -> Mapping[str, str] | None:
         """Return the variables that the main process of *unit* runs with, None where none runs or just began."""
 
+    def kubelet_arguments(self, unit: str) -> Sequence[str] | None:
+        """Return the arguments of the kubelet that *unit* runs, None where no process of it is one."""
+
 
 class DnsManager(Protocol):
     """NetworkManager's DNS configuration."""

@@ -9,7 +9,7 @@ from typing import Protocol
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.hosted_services.plan import NodePlan
-from nodenet.core.hosted_services.running import DnsLook, Running
+from nodenet.core.hosted_services.units import DnsLook, Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.sock_diag import Listening
 

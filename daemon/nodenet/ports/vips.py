@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from typing import Protocol
 
 from nodenet.core.hosted_services.health import Result, Target
-from nodenet.core.hosted_services.two_stacks import Others
+from nodenet.core.hosted_services.units import Others
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address
 
@@ -66,9 +66,6 @@ class CacheFiles(Protocol):
 
     def write(self, name: str, content: bytes) -> None:
         """Replace a cache. Raises PublishFailed."""
-
-    def remove(self, name: str) -> None:
-        """Remove a cache. Raises PublishFailed."""
 
     async def resource(self) -> object | None:
         """Return the HostedNetServices object of the administrator's file, None without one.

@@ -27,8 +27,8 @@ from nodenet.core.hostname.sources import (
 )
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find
-from nodenet.core.node_file.named_macs import named_macs
-from nodenet.core.node_ip.published_files import KUBELET
+from nodenet.core.node_file.find import named_macs
+from nodenet.core.node_ip.kubelets import UNITS
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Files, Host, Kernel, LeaseNames, Systemd
 from nodenet.stage_edges import StageEdges
@@ -106,7 +106,7 @@ class HostnameStage:
 
     async def _other_than_kubelets(self, before: str | None, name: str) -> Problem | None:
         """Return the problem of a node that was called *before* when kubelet started; the next reload ends it."""
-        if not before or before == name or not await self._systemd.any_runs((KUBELET,)):
+        if not before or before == name or not await self._systemd.any_runs(UNITS):
             return None
         cause = (
             f"This node was {before} and is {name} since the reload; kubelet runs with the name that it started with"

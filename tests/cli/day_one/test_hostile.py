@@ -106,7 +106,7 @@ def test_keys_that_install_config_has_twice(folder: Path, tmp_path: Path, capsys
     assert ("key-twice", "install-config.yaml") in found(folder, capsys, "--install-config", path)
 
 
-@pytest.mark.parametrize("form", [(), ("--json",), ("--sarif",)], ids=str)
+@pytest.mark.parametrize("form", [(), ("--json",)], ids=str)
 def test_secrets_are_not_shown(form: tuple[str, ...], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Wherever a document is broken around them."""
     nodes = tmp_path / "nodes"

@@ -4,7 +4,7 @@ import asyncio
 import itertools
 
 from cni.service.rig import until
-from nodenet.cni.chores import AT_ONCE, Chores
+from nodenet.cni.upkeep import AT_ONCE, Chores
 from nodenet.core.persistent_ips.api import ApiAway
 
 

@@ -14,7 +14,7 @@ from nodenet.cni.service import EVENT_SECONDS
 from nodenet.cni.upkeep import REAP_SECONDS, YOUNG_SECONDS
 from nodenet.core.persistent_ips.api import Forbidden
 from nodenet.core.persistent_ips.lease import NODE_LABEL, PREFIX
-from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS
+from nodenet.core.persistent_ips.release import ORPHAN_SECONDS
 
 YEAR = 365 * 86400.0
 

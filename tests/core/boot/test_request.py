@@ -9,7 +9,7 @@ import pytest
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.reasons import not_done, reason_to_skip, removal_failed, removal_refused
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.request import EVENT, NOTHING, Request
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import BridgeForeign
 from nodenet.core.messages import Message
@@ -28,8 +28,8 @@ ORDERED = FRESH.again_from(NAME, REMOVE)
 def test_an_order_is_consumed_when_its_stage_is_over(outcome: Outcome) -> None:
     """However it ended; a later look and a later run get none of it (R21)."""
     boot = ORDERED.begun(NAME, 1.0).after(NAME, outcome, 2.0)
-    assert boot[NAME].request == Request(3)
-    assert boot.after(NAME, outcome, 3.0)[NAME].request == Request(3)
+    assert boot[NAME].request == Request(3, who=EVENT)
+    assert boot.after(NAME, outcome, 3.0)[NAME].request == Request(3, who=EVENT)
     assert boot.again_from(StageName.HOSTNAME, Request(4, retry_refused=True))[NAME].request == Request(4, True)
 
 

@@ -16,6 +16,7 @@ from nodenet.cli.boot_report import COLUMNS, lines
 from nodenet.core.boot_report.svg import picture
 from nodenet.core.boot_report.timeline import FINISHED, UNIT_STARTED, UNIT_STARTING, Kind, Report, report
 from nodenet.core.messages import Message
+from nodenet.core.node_ip.kubelets import UNITS
 
 CASES = sorted(path.parent for path in BOOTS.glob("*/journal.json"))
 SVG = "{http://www.w3.org/2000/svg}"
@@ -238,9 +239,10 @@ def test_what_another_user_writes_into_the_journal_is_no_part_of_a_boot() -> Non
     assert (after.ready, after.spans, after.marks) == (None, before.spans, ())
 
 
-def test_a_service_that_systemd_only_calls_started_is_shown() -> None:
+@pytest.mark.parametrize("unit", UNITS)
+def test_a_service_that_systemd_only_calls_started_is_shown(unit: str) -> None:
     """Kubeadm's kubelet.service has Type=simple: systemd logs no start (A12)."""
     made = Journal()
-    made.unit(7.0, UNIT_STARTED, "kubelet.service")
-    made.unit(9.0, UNIT_STARTED, "kubelet.service")
-    assert list(spans_of(made.report(), "kubelet")) == [("work", 7.0, 7.0)]
+    made.unit(7.0, UNIT_STARTED, unit)
+    made.unit(9.0, UNIT_STARTED, unit)
+    assert list(spans_of(made.report(), unit.removesuffix(".service"))) == [("work", 7.0, 7.0)]

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.br_ex.activation import awaited_profile
+from nodenet.core.br_ex.condition import awaited_profile
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.network_manager.profiles import Device, Profile
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from br_ex_cases import CASES, facts_of
-from nodenet.core.br_ex.link_sysctls import MOVED
-from nodenet.core.br_ex.plan import plan
+from nodenet.core.br_ex.plan import MOVED, plan
 
 
 def test_a_read_only_sysctl_does_not_move() -> None:

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.br_ex.renamed import renamed_uplinks
+from nodenet.core.br_ex.record import BridgeRecord, renamed_uplinks
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile

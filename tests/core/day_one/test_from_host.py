@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.day_one.annotated import plain
 from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.from_host import HIDDEN, made, not_expressed, state_in
+from nodenet.core.day_one.from_host import BOND, HIDDEN, beyond_defaults, made, not_expressed, state_in
+from nodenet.core.day_one.yaml_writing import plain
 
 OFF: dict[str, Any] = {"ipv4": {"enabled": False}, "ipv6": {"enabled": False}}
 DHCP: dict[str, Any] = {"ipv4": {"enabled": True, "dhcp": True}, "ipv6": {"enabled": False}}
@@ -158,3 +158,11 @@ def test_what_ovn_kubernetes_adds_to_br_ex_is_not_of_the_host() -> None:
     assert [port["name"] for port in made_bridge["bridge"]["port"]] == ["br-ex", "enp2s0"]
     assert [route["destination"] for route in document["routes"]["config"]] == ["169.254.169.254/32", "198.51.100.0/24"]
     assert left_out == [f"{patch}: the network plugin makes it"]
+
+
+# What a host shows beyond the defaults.
+
+
+def test_only_what_differs_is_left() -> None:
+    found = {"lacp_rate": "fast", "min_links": 0, "miimon": 100}
+    assert beyond_defaults(found, BOND) == {"lacp_rate": "fast", "miimon": 100}

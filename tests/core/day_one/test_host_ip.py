@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.day_one.annotated import Remarked, plain
-from nodenet.core.day_one.host_ip import is_set, sections
+from nodenet.core.day_one.from_host import ip_sections, is_set
+from nodenet.core.day_one.yaml_writing import Remarked, plain
 
 LEASED = {"ip": "192.0.2.100", "prefix-length": 24, "valid-life-time": "3600sec"}
 ADVERTISED = {"ip": "2001:db8::1234:5678:9abc:def0", "prefix-length": 64, "valid-life-time": "3600sec"}
@@ -15,7 +15,7 @@ LINK_LOCAL = {"ip": "fe80::1", "prefix-length": 64}
 
 
 def of(**families: dict[str, Any]) -> Any:
-    return plain(sections({"name": "enp2s0", **families}, "ethernet", []))
+    return plain(ip_sections({"name": "enp2s0", **families}, "ethernet", []))
 
 
 def test_a_lease_is_not_an_address() -> None:
@@ -36,7 +36,7 @@ def test_what_is_off_is_off_and_link_local_addresses_come_by_themselves() -> Non
 
 
 def test_the_advertised_address_stays() -> None:
-    found = sections(
+    found = ip_sections(
         {"name": "x", "ipv6": {"enabled": True, "autoconf": True, "address": [ADVERTISED]}}, "ethernet", []
     )
     section = found["ipv6"]
@@ -49,7 +49,7 @@ def test_the_advertised_address_stays() -> None:
 
 
 def test_an_address_of_dhcpv6_may_change() -> None:
-    found = sections(
+    found = ip_sections(
         {"name": "x", "ipv6": {"enabled": True, "dhcp": True, "address": [{**ADVERTISED, "prefix-length": 128}]}},
         "ethernet",
         [],
@@ -62,7 +62,7 @@ def test_an_address_of_dhcpv6_may_change() -> None:
 @pytest.mark.parametrize(("metric", "expected"), [(100, None), (101, 101), (None, None)])
 def test_a_metric_that_network_manager_counted_up_is_pinned(metric: int | None, expected: int | None) -> None:
     route = {"destination": "0.0.0.0/0", "next-hop-interface": "enp2s0", "metric": metric}
-    found = plain(sections({"name": "enp2s0", "ipv4": {"enabled": True, "dhcp": True}}, "ethernet", [route]))
+    found = plain(ip_sections({"name": "enp2s0", "ipv4": {"enabled": True, "dhcp": True}}, "ethernet", [route]))
     assert isinstance(found, dict)
     assert found["ipv4"].get("auto-route-metric") == expected
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile
-from nodenet.core.day_one.ignition import files_in, render
+from nodenet.core.day_one.machine_config import files_in_ignition, render_ignition
 
 NAMES = st.text(min_size=1, max_size=20).filter(
     lambda name: name.isprintable() and "/" not in name and ".." not in name
@@ -29,9 +29,9 @@ FILES = st.lists(
 
 @given(FILES)
 def test_files_come_back_and_the_bytes_are_stable(files: list[CarriedFile]) -> None:
-    text = render(files)
-    assert text == render(reversed(files))
-    assert files_in(json.loads(text)) == tuple(sorted(files, key=lambda file: file.path))
+    text = render_ignition(files)
+    assert text == render_ignition(reversed(files))
+    assert files_in_ignition(json.loads(text)) == tuple(sorted(files, key=lambda file: file.path))
 
 
 def document(entry: object) -> dict[str, Any]:
@@ -61,7 +61,7 @@ def document(entry: object) -> dict[str, Any]:
 )
 def test_what_cannot_be_read_names_its_place(found: object, problem: str) -> None:
     with pytest.raises(ArtefactInvalid) as caught:
-        files_in(found)
+        files_in_ignition(found)
     assert str(caught.value) == problem
 
 
@@ -69,4 +69,4 @@ def test_one_path_twice_is_refused() -> None:
     entry = {"path": "/x", "contents": {"source": "data:,a"}}
     twice = {"ignition": {"version": "3.2.0"}, "storage": {"files": [entry, entry]}}
     with pytest.raises(ArtefactInvalid, match=r"^\$\.storage\.files has /x twice$"):
-        files_in(twice)
+        files_in_ignition(twice)

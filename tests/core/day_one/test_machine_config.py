@@ -4,11 +4,16 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import given
+from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
 from core.day_one.test_ignition import FILES
+from core.day_one.trees import block
 from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile
-from nodenet.core.day_one.machine_config import MOST_BYTES, files_in, is_name, place_of, render
+from nodenet.core.day_one.hosts import Cluster, cluster_of
+from nodenet.core.day_one.machine_config import MOST_BYTES, files_in, hint_file, is_name, place_of, render, settings_of
+from nodenet.core.node_ip.hints import parse_environment
+from nodenet.core.settings.parse import parse
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 SEED = Path(__file__).parents[3] / "fixtures" / "day_one" / "seed"
@@ -75,3 +80,62 @@ def test_node_files_are_extracted_by_name_and_others_by_path() -> None:
     assert place_of(DIRECTORY / "a.yml", DIRECTORY) == PurePosixPath("a.yml")
     assert place_of(PurePosixPath("/etc/nodenet/x.toml"), DIRECTORY) == PurePosixPath("etc/nodenet/x.toml")
     assert place_of(PurePosixPath("//etc/passwd"), DIRECTORY) == PurePosixPath("etc/passwd")
+
+
+# A hint becomes the file that nodenetd reads as this hint.
+
+
+@pytest.mark.parametrize("hint", ["192.0.2.5", "192.0.2.0/24", "2001:db8::5", "enp2s0", "192.0.2.5 2001:db8::5"])
+def test_it_is_read_back(hint: str) -> None:
+    file = hint_file(hint)
+    reading = parse_environment(file.content.decode(), str(file.path))
+    assert ([each.text for each in reading.hints], reading.problems) == (hint.split(), ())
+
+
+@pytest.mark.parametrize("hint", ["", "  ", "192.0.2.300", "fe80::1%eth0"])
+def test_what_is_no_hint_is_refused(hint: str) -> None:
+    with pytest.raises(ArtefactInvalid):
+        hint_file(hint)
+
+
+# The settings that follow from install-config are those that nodenetd reads back.
+
+
+ADDRESSES = st.ip_addresses(v=4, network="10.0.0.0/8").map(str)
+
+
+def cluster(text: str) -> Cluster:
+    found = cluster_of("install-config.yaml", block(text))[0]
+    assert found is not None
+    return found
+
+
+@given(
+    st.sampled_from(("baremetal", "vsphere", "openstack", "nutanix")),
+    ADDRESSES,
+    ADDRESSES,
+    st.sampled_from(("OVNKubernetes", "Calico")),
+    st.booleans(),
+)
+def test_they_are_read_back(platform: str, api: str, ingress: str, network: str, managed: bool) -> None:  # noqa: FBT001
+    balancer = "\n    loadBalancer:\n      type: UserManaged" if managed else ""
+    text = (
+        f"baseDomain: example.com\nmetadata:\n  name: lab\nnetworking:\n  networkType: {network}\n"
+        f"platform:\n  {platform}:\n    apiVIPs:\n    - {api}\n    ingressVIPs:\n    - {ingress}{balancer}\n"
+    )
+    file = settings_of(cluster(text))
+    assert file == settings_of(cluster(text))
+    found = parse([(str(file.path), file.content)]).settings
+    assert (found.platform, found.network_type, found.cluster_domain) == (platform, network, "lab.example.com")
+    assert [str(vip) for vip in (*found.api_vips, *found.ingress_vips)] == [api, ingress]
+    assert found.user_managed_lb is managed
+
+
+def test_a_cluster_without_vips_has_none() -> None:
+    found = parse([("x", settings_of(cluster("platform:\n  none: {}\n")).content)]).settings
+    assert (found.platform, found.api_vips, found.cluster_domain) == ("none", (), "")
+
+
+def test_what_nodenetd_refuses_is_refused_here() -> None:
+    with pytest.raises(ArtefactInvalid, match=r"^nodenetd would refuse these settings: .*platform = 'mainframe'"):
+        settings_of(cluster("platform:\n  mainframe: {}\n"))

@@ -1,12 +1,11 @@
-"""Findings for people, as JSON and as SARIF; no secret is quoted."""
+"""Findings for people and as JSON; no secret is quoted."""
 
 from __future__ import annotations
 
 import pytest
 
-from nodenet.core.day_one.found import Found
-from nodenet.core.day_one.report import document, quotable, sarif, summary, text
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.report import document, quotable, summary, text
+from nodenet.core.day_one.rules import Found, Rule
 
 FOUND = Found(Rule.ADDRESS_TWICE, "nodes/b.yml", "a.yml has it, too", "Give each its own", 8, 11, "a.ip", "192.0.2.5")
 
@@ -75,21 +74,3 @@ def test_json_has_every_part() -> None:
             "value": "192.0.2.5", "cause": "a.yml has it, too", "remedy": "Give each its own",
         }
     ]  # fmt: skip
-
-
-def test_sarif_names_every_rule_and_the_place() -> None:
-    log = sarif([FOUND], "1.2.3")
-    (run,) = log["runs"]
-    assert log["version"] == "2.1.0"
-    rules = run["tool"]["driver"]["rules"]
-    assert [rule["id"] for rule in rules] == [rule.word for rule in Rule]
-    (result,) = run["results"]
-    assert rules[result["ruleIndex"]]["id"] == result["ruleId"] == "address-twice"
-    assert result["locations"] == [
-        {
-            "physicalLocation": {
-                "artifactLocation": {"uri": "nodes/b.yml"},
-                "region": {"startLine": 8, "startColumn": 11},
-            }
-        }
-    ]

@@ -107,9 +107,9 @@ def test_names_that_are_no_entries_are_left_out() -> None:
 
 
 def test_the_oldest_go_first_and_never_the_newest_or_the_good_one() -> None:
-    assert surplus([], None) == []
+    assert surplus([]) == []
     sizes = [(number, 10) for number in range(60, 0, -1)]
-    assert surplus(sizes, None) == list(range(60 - MOST_ENTRIES, 0, -1))
-    assert surplus(sizes, 5) == [number for number in range(11, 0, -1) if number != 5]
+    assert surplus(sizes) == list(range(60 - MOST_ENTRIES, 0, -1))
+    assert surplus(sizes, [5]) == [number for number in range(11, 0, -1) if number != 5]
     large = [(3, MOST_BYTES), (2, MOST_BYTES), (1, MOST_BYTES)]
-    assert (surplus(large, None), surplus(large, 1)) == ([2, 1], [2])
+    assert (surplus(large), surplus(large, [1])) == ([2, 1], [2])

@@ -1,19 +1,210 @@
 """The status of the object: owners and nodes. A right status is not written again, and each one fits the schema."""
 
 from dataclasses import replace
+from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
+import pytest
 from ruamel.yaml import YAML
 
-from core.hosted_cluster.test_conditions import API, GOOD, INGRESS, OPTIONS, member, with_members
-from nodenet.core.hosted_cluster.cluster_status import silent, status, unheard
-from nodenet.core.hosted_cluster.conditions import claims
-from nodenet.core.hosted_cluster.node_report import Stack
+from nodenet.core.hosted_cluster.cluster_status import (
+    HOLDER_SECONDS,
+    Seen,
+    claims,
+    conditions,
+    lonely,
+    operator_status,
+    remembered,
+    silent,
+    status,
+    unheard,
+    with_times,
+)
+from nodenet.core.hosted_cluster.node_report import Member, NodeReport, Stack
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
-from nodenet.core.hosted_services.model import Role, Service
+from nodenet.core.hosted_services.model import ClusterNode, Mode, Options, Role, Service, Spec
 from nodenet.core.hosted_services.nodes import of_status
+from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.hosted_services.resource import GROUP, KIND
+from nodenet.core.hosted_services.vips import REMEDY
+
+API, INGRESS, LB = map(ip_address, ("192.0.2.2", "192.0.2.3", "192.0.2.9"))
+OPTIONS = Options("baremetal", "c1.example.com", (API,), (INGRESS,))
+WELL = NodeReport(Mode.SELF_HOSTED, HostedHealth.OK, Stack.NODENET, api=True, generation=2)
+
+
+def member(name: str, role: Role = Role.CONTROL_PLANE, *, alive: bool = True, **report: Any) -> Member:
+    address = ip_address(f"192.0.2.{10 + int(name[1:])}")
+    return Member(ClusterNode(name, (address,), role), replace(WELL, **report), alive)
+
+
+GOOD = Seen(
+    OPTIONS, generation=2, members=(member("m0", vips=(API,)), member("m1"), member("w2", Role.WORKER, vips=(INGRESS,)))
+)
+
+
+def states(seen: Seen) -> dict[str, tuple[str, str]]:
+    return {one.type: (one.status, one.reason) for one in conditions(seen)}
+
+
+def message(seen: Seen, kind: str) -> str:
+    return next(one.message for one in conditions(seen) if one.type == kind)
+
+
+def with_members(*found: Member, **changes: Any) -> Seen:
+    return replace(GOOD, members=found, **changes)
+
+
+def test_all_is_well() -> None:
+    assert states(GOOD) == {
+        "Available": ("True", "ApiAnswers"),
+        "Progressing": ("False", "AsExpected"),
+        "Degraded": ("False", "AsExpected"),
+        "Disabled": ("False", "Enabled"),
+        "VerifyFailed": ("False", "AsExpected"),
+    }
+    assert message(GOOD, "Degraded") == "All nodes that report are well"
+
+
+def test_a_platform_with_its_own_services_is_disabled_and_available() -> None:
+    cloud = replace(GOOD, options=replace(OPTIONS, platform="aws"))
+    assert states(cloud) == {
+        "Available": ("True", "Disabled"),
+        "Progressing": ("False", "Disabled"),
+        "Degraded": ("False", "Disabled"),
+        "Disabled": ("True", "Disabled"),
+    }
+    assert message(cloud, "Disabled") == (
+        'No hosted service runs in this cluster: the platform "aws" has its own DNS and load balancers'
+    )
+
+
+def test_a_migration_that_the_settings_stop_is_degraded_with_the_cause() -> None:
+    moving = Migration(Phase.SWITCH_DNS, (API,), (LB,), 1, vips=(API,))
+    seen = replace(GOOD, options=replace(OPTIONS, api_vips=()), migration=moving)
+    assert states(seen)["Degraded"] == ("True", "MigrationWaits")
+    assert message(seen, "Degraded") == (
+        "The migration of the API waits in SwitchDNS: no API VIP is configured (`api_vips`). Correct the ConfigMap "
+        "nodenet-operator, then run `kubectl -n kube-system rollout restart deployment/nodenet-operator`"
+    )
+    assert states(seen)["Disabled"] == ("True", "Disabled")
+    rests = replace(seen, migration=replace(moving, phase=Phase.EXTERNAL))
+    assert states(rests)["Degraded"] == ("False", "Disabled")
+
+
+def test_a_report_about_an_object_that_was_deleted_is_named_until_the_node_follows_the_new_one() -> None:
+    """Both may have the same generation; the first record waits for such a node, and the status said nothing."""
+    seen = replace(with_members(member("m0", uid="old"), member("m1", uid="new"), member("w2", Role.WORKER)), uid="new")
+    assert states(seen)["Progressing"] == ("True", "RollingOut")
+    assert message(seen, "Progressing") == "Nodes that follow another generation of the object: m0"
+    assert states(replace(seen, members=seen.members[1:]))["Progressing"][0] == "False"
+
+
+def test_silence_is_unknown_and_no_problem_of_the_others() -> None:
+    gone = member("m0", vips=(API,), alive=False)
+    assert states(with_members(gone))["Available"] == ("Unknown", "NoReport")
+    left = with_members(gone, member("m1", vips=(API,)), member("w2", Role.WORKER, vips=(INGRESS,)))
+    assert states(left)["Degraded"] == ("False", "AsExpected")
+    assert message(left, "Degraded") == "All nodes that report are well. Silent nodes: m0"
+
+
+def test_an_api_that_answers_nowhere_is_not_available() -> None:
+    seen = with_members(member("m0", api=False), member("m1", api=None), member("w2", Role.WORKER, api=True))
+    assert states(seen)["Available"] == ("False", "ApiDoesNotAnswer")
+    assert states(seen)["Degraded"] == ("True", "ApiDoesNotAnswer")
+    assert message(seen, "Available") == (
+        "The API does not answer at its VIP (reported by m0): see `nodenetctl hosted` there"
+    )
+    external = replace(seen, spec=Spec(api_int_addresses=(LB,)))
+    assert message(external, "Available").startswith("The API does not answer at its external load balancer")
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason", "text"),
+    [
+        (Member(member("m0").node), "WaitingForReports", "Nodes without a report: m0"),
+        (member("m0", generation=1), "RollingOut", "Nodes that follow another generation of the object: m0"),
+        (member("m0", generation=9), "RollingOut", "Nodes that follow another generation of the object: m0"),
+        (
+            member("m0", health=HostedHealth.PROGRESSING),
+            "Starting",
+            "Nodes that have not seen all VIPs on the wire yet: m0",
+        ),
+    ],
+)
+def test_it_is_progressing_until_all_follow(changed: Member, reason: str, text: str) -> None:
+    seen = with_members(changed, member("m1"))
+    assert states(seen)["Progressing"] == ("True", reason)
+    assert message(seen, "Progressing") == text
+    assert states(with_members(replace(changed, alive=False), member("m1")))["Progressing"][0] == "False"
+
+
+def test_two_holders_are_degraded_when_a_node_sees_them_on_the_wire() -> None:
+    lagging = with_members(member("m0", vips=(API,)), member("m1", vips=(API,)))
+    assert states(lagging)["Degraded"][0] == "False", "the report of before, after a takeover"
+    split = with_members(member("m0", vips=(API,), split=(API,)), member("m1", vips=(API,)))
+    assert states(split)["Degraded"] == ("True", "TwoHolders")
+    assert message(split, "Degraded") == (f"The api VIP 192.0.2.2 has more than one holder: {REMEDY}")
+    claimed = with_members(member("m0", vips=(API,)), member("w2", Role.WORKER, split=(API,)))
+    assert states(claimed)["Degraded"][0] == "False", "a worker has no say about the API VIP"
+
+
+def test_a_vip_without_a_holder_is_degraded_after_a_takeovers_time() -> None:
+    seen = with_members(member("m0"), member("w2", Role.WORKER, vips=(INGRESS,)), now=100.0)
+    since = lonely({}, seen)
+    assert since == {API: 100.0}
+    soon = replace(seen, lonely=since, now=100.0 + HOLDER_SECONDS - 1)
+    assert states(soon)["Degraded"][0] == "False"
+    late = replace(seen, lonely=lonely(since, replace(seen, now=150.0)), now=100.0 + HOLDER_SECONDS)
+    assert states(late)["Degraded"] == ("True", "NoHolder")
+    assert message(late, "Degraded") == "No node holds the api VIP 192.0.2.2: see `nodenetctl explain vip` on its nodes"
+    assert lonely(since, with_members(member("m0", vips=(API, INGRESS)))) == {}
+
+
+def test_a_restart_does_not_make_a_degraded_cluster_well() -> None:
+    seen = with_members(member("m0", vips=(INGRESS,)), now=1000.0)
+    before = {"conditions": [{"type": "Degraded", "status": "True"}]}
+    again = replace(seen, lonely=lonely(remembered(before, seen), seen))
+    assert states(again)["Degraded"] == ("True", "NoHolder")
+    assert remembered({}, seen) == {}
+    held = with_members(member("m0", vips=(API, INGRESS)), now=1000.0)
+    assert lonely(remembered(before, held), held) == {}
+
+
+def test_switched_off_and_external_ask_for_no_holder() -> None:
+    late = {"lonely": {API: 0.0, INGRESS: 0.0}, "now": 1000.0}
+    assert states(with_members(member("m0"), **late))["Degraded"] == ("True", "NoHolder")
+    off = with_members(member("m0", vips=(API,)), spec=Spec(ingress_ha=False), now=1000.0)
+    assert lonely({INGRESS: 0.0}, off) == {}
+    external = with_members(member("m0", vips=(INGRESS,)), spec=Spec(api_int_addresses=(LB,)), now=1000.0)
+    assert states(replace(external, lonely={API: 0.0}))["Degraded"][0] == "False"
+    ingress = with_members(member("m0"), spec=Spec(api_int_addresses=(LB,)), **late)
+    assert states(ingress)["Degraded"] == ("True", "NoHolder"), "the ingress VIP is still the nodes'"
+    managed = replace(OPTIONS, user_managed_lb=True)
+    assert states(with_members(member("m0"), options=managed, **late))["Degraded"][0] == "False"
+
+
+def test_every_problem_is_named_with_its_remedy() -> None:
+    bad = [member(f"m{n}", vips=(API,), health=HostedHealth.DEGRADED, problems=(f"p{n}",)) for n in range(7)]
+    wrong = replace(member("m8"), report=None, problem="it is not JSON")
+    seen = with_members(*bad, wrong, problem="spec.ingressHa is 'x'; expected Enabled or Disabled")
+    assert states(seen)["Degraded"] == ("True", "ResourceInvalid")
+    assert message(seen, "Degraded") == (
+        "The object is not used, and the nodes keep the last good one: spec.ingressHa is 'x'; expected Enabled or "
+        "Disabled. The reports of m8 cannot be read (it is not JSON): update nodenet there. Degraded nodes: "
+        "m0: p0; m1: p1; m2: p2; m3: p3; m4: p4 and 2 more"
+    )
+
+
+def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
+    first = with_times(conditions(GOOD), None, 2, "T1")
+    assert {one["lastTransitionTime"] for one in first} == {"T1"}
+    assert {one["observedGeneration"] for one in first} == {2}
+    second = {one["type"]: one["lastTransitionTime"] for one in with_times(conditions(with_members()), first, 2, "T2")}
+    assert second == {"Available": "T2", **dict.fromkeys(("Progressing", "Degraded", "Disabled", "VerifyFailed"), "T1")}
+    assert with_times(conditions(GOOD), [7, {"type": "Available"}], 2, "T3")[0]["lastTransitionTime"] == "T3"
+
 
 CRD = Path(__file__).parents[3] / "packaging" / "cluster" / "crd-hostednetservices.yaml"
 
@@ -130,3 +321,19 @@ def test_the_schema_knows_what_is_written() -> None:
     assert set(node["role"]["enum"]) == set(Role)
     assert set(found["conditions"][0]) == set(known["conditions"]["items"]["properties"])
     assert node["services"]["maxItems"] >= len(Service)
+
+
+def test_the_conditions_of_the_object_and_the_version() -> None:
+    found = operator_status(with_times(conditions(GOOD), None, 2, "T"), "1.2.3")
+    assert found["conditions"][0] == {
+        "type": "Available",
+        "status": "True",
+        "reason": "ApiAnswers",
+        "message": "The API answers at its VIP",
+        "lastTransitionTime": "T",
+    }
+    assert [one["type"] for one in found["conditions"]] == [
+        *("Available", "Progressing", "Degraded", "Disabled", "VerifyFailed")
+    ]
+    assert found["versions"] == [{"name": "operator", "version": "1.2.3"}]
+    assert [one["resource"] for one in found["relatedObjects"]] == ["hostednetservices", "namespaces"]

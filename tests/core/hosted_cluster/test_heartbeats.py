@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.hosted_cluster.heartbeats import LOOK_SECONDS, USUAL_SECONDS, Heartbeats, after, started
+from nodenet.core.hosted_cluster.leases import LOOK_SECONDS, USUAL_SECONDS, Heartbeats, after, started
 
 LASTS = USUAL_SECONDS + LOOK_SECONDS
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.hosted_cluster.leadership import LEASE_SECONDS, Step, Watched, seen, spec, step
+from nodenet.core.hosted_cluster.leases import LEASE_SECONDS, Step, Watched, seen, spec, step
 
 
 def lease(holder: str | None, version: str = "1", seconds: object = LEASE_SECONDS) -> dict[str, Any]:

@@ -3,8 +3,16 @@
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.core.hosted_cluster.members import Member, members, slim_reporting_node
-from nodenet.core.hosted_cluster.node_report import ANNOTATION, MOST_BYTES, NodeReport, Stack, render
+from nodenet.core.hosted_cluster.node_report import (
+    ANNOTATION,
+    MOST_BYTES,
+    Member,
+    NodeReport,
+    Stack,
+    members,
+    render,
+    slim_reporting_node,
+)
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Purpose, Role
 from nodenet.core.hosted_services.report import HostedHealth
 

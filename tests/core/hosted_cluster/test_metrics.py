@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from core.hosted_cluster.test_conditions import GOOD
+from core.hosted_cluster.test_cluster_status import GOOD
 from metrics_text import parsed
 from nodenet.core.hosted_cluster import metrics
 from nodenet.core.hosted_cluster.cluster_status import status

@@ -20,11 +20,11 @@ from nodenet.core.hosted_cluster.node_report import (
     parse,
     render,
 )
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.migration import Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.core.hosted_services.report import HostedHealth, ServiceState
+from nodenet.core.hosted_services.vips import Sighting
 
 VIP = PLAN.vips[0].address
 FULL = NodeReport(

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
 from nodenet.core.hosted_services import bus
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.report import document
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.status.bus_interfaces import introspection
 
 CONTRACT = Path(__file__).parents[3] / "units" / "dbus" / "org.nodenet1.Hosted.xml"

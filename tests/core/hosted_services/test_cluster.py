@@ -1,13 +1,133 @@
 """Documents from several sources, good and hostile ones, become the inputs of one plan."""
 
+from __future__ import annotations
+
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.core.hosted_services.cluster import Cluster, known
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.hosted_services.cluster import (
+    Cached,
+    CacheInvalid,
+    Cluster,
+    asked,
+    choose,
+    is_usable,
+    known,
+    led_on,
+    migration_in,
+    parse_cached,
+    render_cached,
+)
 from nodenet.core.hosted_services.migration import Migration, Phase, render
-from nodenet.core.hosted_services.model import Here, Options, Origin, Role
+from nodenet.core.hosted_services.model import ClusterNode, Here, Options, Origin, Role, Spec
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.resource import GROUP, KIND, VERSION
+
+VERIFY = {"phase": "Verify", "from": ["192.0.2.2"], "to": ["192.0.2.9"]}
+SWITCH = VERIFY | {"phase": "SwitchDNS"}
+
+
+def made(spec: Any, record: Any = None) -> dict[str, Any]:
+    status = {"nodes": []} | ({"migration": record} if record else {})
+    return {
+        "apiVersion": f"{GROUP}/{VERSION}",
+        "kind": KIND,
+        "metadata": {"name": "cluster"},
+        "spec": spec,
+        "status": status,
+    }
+
+
+GOOD, WRONG = {"ingressHa": "Disabled"}, {"ingressHa": "perhaps"}
+
+
+def test_the_record_goes_on_under_a_spec_that_is_not_valid() -> None:
+    good = made(GOOD, VERIFY)
+    assert led_on(None, good) is good
+    assert led_on(good, made({}, SWITCH)) == made({}, SWITCH)
+    assert led_on(good, made(WRONG, SWITCH)) == made(GOOD, SWITCH)
+    assert led_on(None, made(WRONG, SWITCH)) is None
+    assert led_on(good, made(WRONG, {"phase": "Fast"})) is good, "a record that cannot be read replaces none"
+
+
+@pytest.mark.parametrize("document", [None, {}, {"status": None}, {"status": {"migration": "Verify"}}, "x"])
+def test_an_object_of_another_shape_has_no_record(document: Any) -> None:
+    assert migration_in(document) is None
+    assert not is_usable(document)
+
+
+def test_an_edit_and_a_phase_are_taken_at_once_and_nodes_are_not() -> None:
+    assert asked(None) is None
+    assert asked(made(GOOD, VERIFY)) != asked(made(GOOD, SWITCH))
+    assert asked(made(GOOD)) != asked(made({}))
+    assert asked(made(GOOD)) == asked(made(GOOD) | {"status": {"nodes": [{"name": "m0"}]}})
+
+
+OFF = Spec(ingress_ha=False)
+NODE = ClusterNode("worker-0", (ip_address("192.0.2.20"),), Role.WORKER)
+
+
+@pytest.mark.parametrize("first", [Origin.LIVE, Origin.CACHE, Origin.FILE])
+def test_the_first_origin_that_has_a_spec_is_taken(first: Origin) -> None:
+    later = list(Origin)[list(Origin).index(first) + 1 :]
+    chosen = choose({first: OFF, **dict.fromkeys(later, Spec())}, {})
+    assert (chosen.spec, chosen.spec_origin) == (OFF, first)
+
+
+def test_without_any_the_defaults_are_taken() -> None:
+    chosen = choose({}, {})
+    assert (chosen.spec, chosen.spec_origin, chosen.nodes, chosen.nodes_origin) == (
+        Spec(),
+        Origin.DEFAULT,
+        (),
+        Origin.DEFAULT,
+    )
+
+
+def test_an_empty_list_of_nodes_is_none() -> None:
+    """An API that lists no node is one that may not be asked; the cache goes on."""
+    chosen = choose({}, {Origin.LIVE: (), Origin.CACHE: (NODE,)})
+    assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.CACHE)
+
+
+def test_a_list_without_the_control_plane_does_not_replace_one_with_it() -> None:
+    """The workers that register first would otherwise end the VIP by which all others register."""
+    master = ClusterNode("master-0", (ip_address("192.0.2.10"),), Role.CONTROL_PLANE)
+    chosen = choose({}, {Origin.LIVE: (NODE,), Origin.FILE: (master, NODE)})
+    assert (chosen.nodes, chosen.nodes_origin) == ((master, NODE), Origin.FILE)
+    chosen = choose({}, {Origin.LIVE: (NODE,), Origin.FILE: ()})
+    assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.LIVE), "its control plane is elsewhere"
+
+
+DOMAIN = "ostest.example.com"
+CACHED = Cached({"spec": {"ingressHa": "Disabled"}}, DOMAIN, "4711", 3, "boot-1")
+
+
+def test_what_was_written_is_read() -> None:
+    assert parse_cached(render_cached(CACHED), DOMAIN) == CACHED
+    assert render_cached(CACHED) == render_cached(parse_cached(render_cached(CACHED), DOMAIN))
+
+
+@pytest.mark.parametrize("length", range(0, len(render_cached(CACHED)) - 1, 7))
+def test_a_torn_file_is_not_used(length: int) -> None:
+    with pytest.raises(CacheInvalid, match="its checksum is wrong"):
+        parse_cached(render_cached(CACHED)[:length], DOMAIN)
+
+
+def test_another_clusters_file_is_not_used() -> None:
+    with pytest.raises(CacheInvalid, match=r"it is of the cluster 'ostest\.example\.com', not of other\.example\.com"):
+        parse_cached(render_cached(CACHED), "other.example.com")
+
+
+@given(st.binary(max_size=300))
+def test_no_bytes_raise_anything_else(content: bytes) -> None:
+    with pytest.raises(CacheInvalid):
+        parse_cached(content, DOMAIN)
+
 
 HERE = Here("m0")
 OPTIONS = Options(platform="baremetal", cluster_domain="c1.example.com", api_vips=(ip_address("192.0.2.2"),))

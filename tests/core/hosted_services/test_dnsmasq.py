@@ -1,14 +1,56 @@
 """dnsmasq's files beyond the golden cases: no node takes over a name of the cluster."""
 
+from dataclasses import replace
 from ipaddress import ip_address
 
 import pytest
 
 from nodenet.core.hosted_services.api_int import api_int
-from nodenet.core.hosted_services.dnsmasq import hosts
-from nodenet.core.hosted_services.here import expected
-from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Role, Service
+from nodenet.core.hosted_services.dnsmasq import MOST, NO_SERVER, hosts, is_believed, receivers, servers
+from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Role, Service, expected
 from nodenet.core.hosted_services.plan import plan
+from nodenet.core.kernel.sock_diag import Listening
+from nodenet.core.settings.model import ClusterDnsTrust
+
+SITE = (ip_address("10.0.0.1"), ip_address("fe80::1%eth0"))
+
+
+def test_the_servers_of_the_site() -> None:
+    assert servers(SITE, None, "c.example.com") == (("10.0.0.1",), ("fe80::1%eth0",))
+    assert servers((*SITE, SITE[0]), None, "c.example.com") == servers(SITE, None, "c.example.com")
+    assert len(servers((ip_address(f"10.0.0.{i}") for i in range(1, 99)), None, "")) == MOST
+
+
+def test_the_cluster_s_own_server_is_asked_for_its_domain_only() -> None:
+    cluster = (ip_address("127.0.0.1"), 5354)
+    assert servers(SITE[:1], cluster, "c.example.com") == (("127.0.0.1#5354", "c.example.com"), ("10.0.0.1",))
+    assert servers((), None, "c.example.com") == ()
+
+
+def test_names_of_nodes_are_asked_nowhere() -> None:
+    assert servers(SITE[:1], None, "", ("m0.c.example.com",)) == (("10.0.0.1",), (NO_SERVER, "m0.c.example.com"))
+
+
+def test_whoever_may_hear_a_question_counts() -> None:
+    """A socket of another user on all addresses, or a second one on the same address, would answer for pods."""
+    address, port = ip_address("127.0.0.1"), 5354
+    root = Listening(port, 1, address)
+    user = Listening(port, 1, ip_address("::"), uid=1000)
+    assert receivers((address, port), ()) == ()
+    assert receivers((address, port), (root,)) == (root,)
+    assert receivers((address, port), (root, user)) == (root, user)
+    assert receivers((address, port), (root, replace(user, only_ipv6=True))) == (root,)
+    assert receivers((address, 5353), (root, user)) == ()
+
+
+def test_a_service_of_systemd_is_believed_and_root_by_a_setting() -> None:
+    service, container = Listening(5354, 7, uid=53), Listening(5354, 8, uid=0)
+    old_kernel = Listening(5354, None, uid=0)
+    believed = {
+        trust: [is_believed(one, {7}, trust) for one in (service, container, old_kernel)] for trust in ClusterDnsTrust
+    }
+    assert believed == {ClusterDnsTrust.SERVICE: [True, False, False], ClusterDnsTrust.ROOT: [True, True, True]}
+
 
 OPTIONS = Options("baremetal", "ostest.example.com", (ip_address("192.0.2.2"),))
 

@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from hosted_services_cases import CASES, directories, files_of, read_inputs
 from nodenet.core.hosted_services.cluster import Cluster, known
 from nodenet.core.hosted_services.model import Origin
-from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.release import batch
+from nodenet.core.hosted_services.plan import plan, release_batch
 from nodenet.core.hosted_services.resource import GROUP
 
 EXAMPLES = 80
@@ -97,7 +96,7 @@ def texts(cluster: Cluster) -> dict[str, str]:
     assert all(line.isprintable() for line in found.problems)
     made = plan(found.inputs)
     assert all(line.isprintable() for line in made.problems)
-    lines = batch(made).splitlines()
+    lines = release_batch(made).splitlines()
     assert all(re.fullmatch(r"address flush to [0-9a-f.:]+/\d+", line) for line in lines), lines
     return dict(files_of(made))
 

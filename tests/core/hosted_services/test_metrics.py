@@ -6,10 +6,10 @@ from dataclasses import replace
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
 from metrics_text import Sample, parsed
-from nodenet.core.hosted_services.holders import Sighting
 from nodenet.core.hosted_services.metrics import FAMILIES, lines
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.report import Report, ServiceState, document
+from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.metrics.family import text
 
 VIP = PLAN.vips[0]

@@ -12,10 +12,9 @@ from random import Random
 import pytest
 
 from hosted_services_cases import CASES, directories, files_of, read_inputs
-from nodenet.core.hosted_services.dns_guard import rules as guard_of_dns
+from nodenet.core.hosted_services.dns import rules as guard_of_dns
 from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.release import batch
+from nodenet.core.hosted_services.plan import plan, release_batch
 
 LINKS = ("br-ex", "eth0", "eth1", "bond0", "bond0.100")
 
@@ -98,7 +97,7 @@ def test_ip_takes_the_vips_of_every_node_off_whichever_link_has_them() -> None:
     """Also with the length of a subnet, as an earlier version or an administrator has put it there."""
     need("ip", root=True)
     cases = [read_inputs(directory) for directory in directories()]
-    lines = sorted({line for inputs in cases for line in batch(plan(inputs)).splitlines(keepends=True)})
+    lines = sorted({line for inputs in cases for line in release_batch(plan(inputs)).splitlines(keepends=True)})
     assert len(lines) > 5
     vips = [line.split()[-1].partition("/")[0] for line in lines]
     links = "".join(f"link add {link} type bridge\n" for link in LINKS)
@@ -148,3 +147,24 @@ def accepted(command: list[str], path: Path) -> None:
 
 def test_every_service_is_seen_in_some_case() -> None:
     assert {service for path in directories() for service in plan(read_inputs(path)).texts} == set(Service)
+
+
+def lines(case: str) -> str:
+    return release_batch(plan(read_inputs(CASES / case)))
+
+
+def test_each_vip_of_this_node_is_taken_off_every_link() -> None:
+    assert lines("dual-stack-control-plane") == (
+        "address flush to 192.0.2.2/32\n"
+        "address flush to 2001:db8::2/128\n"
+        "address flush to 192.0.2.3/32\n"
+        "address flush to 2001:db8::3/128\n"
+    )
+
+
+def test_a_node_without_vips_deletes_nothing() -> None:
+    assert lines("user-managed-lb") == lines("remote-worker") == ""
+
+
+def test_a_vip_that_is_a_node_ip_is_never_deleted() -> None:
+    assert "192.0.2.10" not in lines("vip-is-this-nodes-address")

@@ -7,7 +7,7 @@ import hashlib
 import pytest
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.node_file.find import has_host_specific, read, search
+from nodenet.core.node_file.find import has_host_specific, named_macs, read, search
 
 HERE = "worker-0.example.com"
 
@@ -66,3 +66,22 @@ def test_bytes_that_are_not_utf8_are_refused_with_their_line() -> None:
 def test_the_digest_is_of_the_bytes() -> None:
     """So that `sha256sum` gives the same."""
     assert read("w.yml", b"a: 1\n").digest == hashlib.sha256(b"a: 1\n").hexdigest()
+
+
+# Which MACs a node file names.
+
+
+TEXT = """
+interfaces:
+- name: eth0  # mac-address: 52:54:00:00:00:01
+  mac-address: 52:54:00:AA:00:02
+- {name: eth1, identifier: mac-address, "mac-address": '52-54-00-aa-00-03'}
+# mac-address: 52:54:00:00:00:04
+- name: bond0
+  copy-mac-from: eth0
+"""
+
+
+def test_macs_are_found_in_every_form_and_not_in_comments() -> None:
+    assert named_macs(TEXT) == {"52:54:00:aa:00:02", "52:54:00:aa:00:03"}
+    assert named_macs("interfaces: []") == frozenset()

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.node_file.link_types import unknown_types
-from nodenet.core.node_file.values import interfaces
+from nodenet.core.node_file.values import interfaces, unknown_types
 from nodenet.core.node_file.yaml_text import Block, load
 
 

@@ -7,8 +7,7 @@ import time
 import pytest
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.node_file.yaml_text import MOST_VALUES, Block, Misread, Scalar, load
-from nodenet.core.node_file.yaml_values import plain, typed
+from nodenet.core.node_file.yaml_text import MOST_VALUES, Block, Misread, Scalar, load, plain, typed
 
 
 def block(text: str) -> Block:
@@ -108,4 +107,36 @@ def test_the_document_for_a_binding_without_text_keeps_strings_outside_interface
         "description": "5",
         "interfaces": [{"name": "5", "mtu": 9000}],
         "routes": {"config": [{"metric": "7"}]},
+    }
+
+
+# Scalars of YAML 1.2 as a libnmstate that takes no text gets them.
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("010", "010"),
+        ("0x10", 16),
+        ("0o17", 15),
+        ("-3", -3),
+        ("1e3", 1000.0),
+        ("true", True),
+        ("yes", "yes"),
+        ("null", None),
+        ("52:54:05:00:23:48", "52:54:05:00:23:48"),
+        ("2026-11-22", "2026-11-22"),
+        ("9" * 50, "9" * 50),
+    ],
+)
+def test_a_scalar_of_yaml_1_2_has_its_type(text: str, value: object) -> None:
+    found = typed(text)
+    assert (found, type(found)) == (value, type(value))
+
+
+def test_below_interfaces_scalars_are_typed_and_elsewhere_they_are_text() -> None:
+    text = "hostname:\n  config: 010\ninterfaces:\n- name: '1'\n  mtu: 1500\n  ipv4: {enabled: true}\n"
+    assert plain(load("a.yml", text)) == {
+        "hostname": {"config": "010"},
+        "interfaces": [{"name": "1", "mtu": 1500, "ipv4": {"enabled": True}}],
     }

@@ -24,7 +24,7 @@ from nodenet.core.persistent_ips.book import Put
 from nodenet.core.persistent_ips.check import REMEDY, Difference, differences, document, repair
 from nodenet.core.persistent_ips.effects import Here
 from nodenet.core.persistent_ips.model import State
-from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS
+from nodenet.core.persistent_ips.release import ORPHAN_SECONDS
 
 GONE = replace(CLAIM, name="old.blue", uid="u0")
 

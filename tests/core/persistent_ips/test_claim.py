@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.persistent_ips import claim as claims
+from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips.claim import Claim, ClaimInvalid, Reason
+from nodenet.core.persistent_ips.cni import is_object_name
+from nodenet.core.persistent_ips.lease import Lease, LeaseInvalid, name_of
+from nodenet.core.persistent_ips.model import Owner, OwnerKind, PodName, Sandbox
 
 CLAIM = Claim("vms", "vm.blue", "u1", "7", "blue", deleting=False, ips=(), owner_pod="")
 ADDRESS = ip_interface("192.0.2.7/24")
@@ -131,3 +135,95 @@ def test_a_failure_is_written_once() -> None:
     conflict = claims.failed_patch(replace(CLAIM, ips=("192.0.2.7/24",)), Reason.CONFLICT, "taken", 0.0)
     assert conflict is not None
     assert "ips" not in conflict["status"]
+
+
+OWNER = Owner(OwnerKind.CLAIM, "vms", "vm.blue", "u1")
+LEASE = Lease("Blue", ip_interface("192.0.2.7/24"), OWNER, "node-a", PodName("vms", "vm-1", "p1"), "c1", "net1", "b1")
+
+ADDRESSES = st.ip_addresses().map(ip_interface)
+NAMES = st.from_regex(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,200}", fullmatch=True)
+
+
+def stored(lease: Lease = LEASE, **changes: Any) -> dict[str, Any]:
+    found = leases.document(lease, 0.0)
+    found["metadata"] |= {"uid": "l1", "resourceVersion": "9", **changes}
+    return found
+
+
+def test_a_lease_is_read_as_it_was_written() -> None:
+    found = leases.parse(stored())
+    assert (found.uid, found.version) == ("l1", "9")
+    assert found == replace(LEASE, uid="l1", version="9")
+    assert stored()["spec"]["holderIdentity"] == "claim vms/vm.blue"
+
+
+@given(NAMES, ADDRESSES, NAMES, ADDRESSES)
+def test_the_name_is_one_for_each_network_and_address(one: str, a: Any, other: str, b: Any) -> None:
+    assert is_object_name(name_of(one, a))
+    assert (name_of(one, a) == name_of(other, b)) == ((one, a.ip) == (other, b.ip))
+
+
+def test_the_name_can_be_read() -> None:
+    assert name_of("Blue_net", LEASE.address) == f"nodenet-ipam-blue-net-{leases.digest('Blue_net')}-192-0-2-7"
+    assert name_of("blue", ip_interface("192.0.2.7/25")) == name_of("blue", LEASE.address)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [{"name": "another"}, {"annotations": {}}, {"uid": ""}, {"annotations": 7}],
+)
+def test_a_strange_lease_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(LeaseInvalid):
+        leases.parse(stored(**changes))
+
+
+TARGET = Sandbox("node-b", "b2", "c2", "net2", PodName("vms", "vm-2", "p2"))
+
+
+def test_a_lease_names_its_earlier_sandboxes() -> None:
+    found = leases.parse(stored(LEASE.taken_by(TARGET)))
+    assert found.sandboxes == (TARGET, LEASE.sandbox)
+    again = replace(TARGET, container_id="c3")
+    assert found.taken_by(again).sandboxes == (again, LEASE.sandbox)  # a pod has one sandbox
+    assert found.taken_by(LEASE.sandbox).sandboxes == (LEASE.sandbox, TARGET)
+    assert found.held_by(LEASE.sandbox) == replace(LEASE, uid="l1", version="9")
+    assert replace(LEASE, pod=None).taken_by(TARGET).earlier == ()
+
+
+@pytest.mark.parametrize("text", ["{", "7", "[7]", "[{}]", '[{"node": "a"}]', "[" * 100_000])
+def test_earlier_sandboxes_that_cannot_be_read_are_refused(text: str) -> None:
+    """Without them, an address could be free while a pod has it."""
+    made = stored()
+    made["metadata"]["annotations"]["ipam.nodenet.org/earlier"] = text
+    with pytest.raises(LeaseInvalid, match="earlier sandboxes that cannot be read"):
+        leases.parse(made)
+
+
+def test_a_lease_of_an_earlier_release_has_no_earlier_sandboxes() -> None:
+    made = stored()
+    del made["metadata"]["annotations"]["ipam.nodenet.org/earlier"]
+    assert leases.parse(made).earlier == ()
+
+
+def test_a_move_holds_only_for_the_same_owner_and_version() -> None:
+    moved = replace(LEASE, node="node-b", pod=None, boot_id="b2", container_id="c2", ifname="net2", version="9")
+    operations = leases.move(moved)
+    assert operations[1] == {"op": "test", "path": "/metadata/resourceVersion", "value": "9"}
+    assert operations[0] == {"op": "test", "path": "/metadata/annotations/ipam.nodenet.org~1owner-uid", "value": "u1"}
+    for key, value in (("node", "node-b"), ("boot-id", "b2"), ("container-id", "c2"), ("ifname", "net2")):
+        path = f"/metadata/annotations/ipam.nodenet.org~1{key}"
+        assert {"op": "add", "path": path, "value": value} in operations
+    labels = [one for one in operations if "labels" in one["path"]]
+    assert [one["value"] for one in labels] == ["node-b"]
+
+
+def test_selectors_find_the_labels() -> None:
+    labels = ",".join(f"{key}={value}" for key, value in stored()["metadata"]["labels"].items())
+    for selector in (leases.network_selector("Blue"), leases.node_selector("node-a"), leases.all_selector()):
+        assert all(part in labels for part in selector.split(","))
+
+
+def test_a_label_shows_the_name_or_its_digest() -> None:
+    assert leases.label("worker-0.example.com") == "worker-0.example.com"
+    for text in ("a" * 64, "", "ends-", "-begins", "a b"):
+        assert leases.label(text) == leases.digest(text)

@@ -1,9 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import UTC, datetime
 from ipaddress import ip_interface
 
-from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, State
+from hypothesis import given
+from hypothesis import strategies as st
+
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, State, moment_text
 
 
 def test_owners_are_written_for_people_and_hold_a_key() -> None:
@@ -32,3 +36,12 @@ def test_identities() -> None:
     assert row.place == ("blue", address.ip)
     one = Attachment("c", "net1", "blue", owner, (address,), PodName("vms", "vm-1", "p"), "/run/netns/c", "b", 0.0)
     assert (one.key, str(one.pod)) == (("c", "net1"), "vms/vm-1")
+
+
+@given(st.integers(-(10**10), 200 * 10**9))
+def test_a_moment_is_written_as_the_standard_library_does(seconds: int) -> None:
+    assert moment_text(seconds) == datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def test_microseconds() -> None:
+    assert moment_text(1.25, micro=True) == "1970-01-01T00:00:01.250000Z"

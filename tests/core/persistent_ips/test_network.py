@@ -1,12 +1,22 @@
 from __future__ import annotations
 
-from ipaddress import ip_interface
+import json
+import time
+from ipaddress import ip_address, ip_interface, ip_network, summarize_address_range
+from itertools import islice
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from nodenet.core.persistent_ips.cni import CniError, Code
-from nodenet.core.persistent_ips.network import Network, definition_of, list_allows, name_of, parse
+from nodenet.core.ip import IPNetwork
+from nodenet.core.persistent_ips import cni
+from nodenet.core.persistent_ips.cni import CniError, Code, Request
+from nodenet.core.persistent_ips.network import Network, Pool, definition_of, list_allows, name_of, parse
+from nodenet.core.persistent_ips.verbs import check, doomed, full
+from persistent_ips_story import added, vm
+from persistent_ips_world import World, network
 
 
 def made(**changes: Any) -> Network:
@@ -176,3 +186,96 @@ def test_a_name_alone_is_enough_for_gc() -> None:
 def test_dns_is_passed_on() -> None:
     dns = {"domain": "example.com", "nameservers": ["192.0.2.1"], "search": None}
     assert made(ipam={"dns": dns}).dns == dns
+
+
+@given(st.integers(20, 30), st.text(max_size=10), st.integers(0, 200))
+def test_the_candidates_are_every_address_once(length: int, seed: str, excluded: int) -> None:
+    subnet = ip_network(f"10.0.0.0/{length}")
+    gateway = subnet[1]
+    hole = ip_network(f"{subnet[min(excluded, subnet.num_addresses - 1)]}/32")
+    pool = Pool(subnet, (hole,), gateway)
+    found = list(pool.candidates(seed))
+    wanted = set(subnet.hosts()) - {gateway, hole.network_address}
+    assert len(found) == len(set(found)) == pool.size
+    assert set(found) == wanted
+
+
+def test_two_owners_begin_elsewhere_and_one_begins_at_the_same() -> None:
+    pool = Pool(ip_network("2001:db8::/64"))
+    assert next(pool.candidates("a")) == next(pool.candidates("a")) != next(pool.candidates("b"))
+    assert len(set(islice(pool.candidates("a"), 1000))) == 1000
+    assert all(int(one) - pool.first < 1 << 32 for one in islice(pool.candidates("b"), 100))
+
+
+@pytest.mark.parametrize(
+    ("subnet", "size"),
+    [("192.0.2.0/30", 2), ("192.0.2.0/24", 254), ("2001:db8::/126", 3), ("10.0.0.0/9", (1 << 23) - 2)],
+)
+def test_network_and_broadcast_are_not_given(subnet: str, size: int) -> None:
+    assert Pool(ip_network(subnet)).size == size
+
+
+def test_what_can_be_given() -> None:
+    pool = Pool(ip_network("192.0.2.0/29"), (ip_network("192.0.2.4/31"),), ip_address("192.0.2.1"))
+    assert [str(one) for one in ip_network("192.0.2.0/29") if pool.has(one)] == ["192.0.2.2", "192.0.2.3", "192.0.2.6"]
+    assert not pool.has(ip_address("198.51.100.1"))
+    assert str(pool.interface(ip_address("192.0.2.2"))) == "192.0.2.2/29"
+    assert pool.size == 3
+
+
+@pytest.mark.parametrize("subnet", ["10.0.0.0/9", "2001:db8::/64"])
+def test_a_large_subnet_with_little_left_takes_no_time(subnet: str) -> None:
+    """All but ten addresses are excluded; a loop over the others would stop the service for minutes."""
+    first = ip_network(subnet)[0]
+    last = Pool(ip_network(subnet)).last
+    excluded: list[IPNetwork] = [*summarize_address_range(first + 11, type(first)(last + 1))]
+    pool = Pool(ip_network(subnet), tuple(excluded))
+    began = time.process_time()
+    assert set(pool.candidates("a")) == {first + number for number in range(1, 11)}
+    assert pool.size == 10
+    assert time.process_time() - began < 1
+
+
+def request(container: str = "c1", **changes: Any) -> Request:
+    configuration = {"cniVersion": "1.1.0", "name": "blue", "ipam": {}, **changes}
+    fields = {
+        "container_id": container,
+        "netns": "/n",
+        "ifname": "net1",
+        "args": "",
+        "config": json.dumps(configuration),
+    }
+    return cni.parse({"version": 1, "command": "CHECK", **fields})
+
+
+def test_check_compares_with_the_answer() -> None:
+    world = World(1)
+    book = world.nodes[0].book
+    (address,) = added(world, world.nodes[0], vm(world), "c1")
+    check(book, request(prevResult={"ips": [{"address": address}, {"address": "198.51.100.1/24"}]}))
+    for wrong, text in (
+        (request("c2"), "Interface net1 of container c2 is not attached"),
+        (request(), "prevResult is missing: CHECK compares with it"),
+        (request(prevResult={"ips": []}), f"prevResult has not {address}, which claim vms/vm has"),
+    ):
+        with pytest.raises(CniError) as caught:
+            check(book, wrong)
+        assert caught.value.text == text
+
+
+def test_gc_finds_what_is_not_valid_of_its_network() -> None:
+    world = World(1)
+    for number in range(3):
+        added(world, world.nodes[0], world.api.put_pod(f"p{number}"), f"c{number}")
+    book = world.nodes[0].book
+    assert {one.container_id for one in doomed(book, "blue", {("c1", "net1")})} == {"c0", "c2"}
+    assert doomed(book, "red", ()) == ()
+
+
+def test_a_full_pool_is_seen() -> None:
+    world = World(1, network(subnets="192.0.2.0/30"))
+    book = world.nodes[0].book
+    for number in range(2):
+        assert full(book, world.network) is None
+        added(world, world.nodes[0], world.api.put_pod(f"p{number}"))
+    assert full(book, world.network) == world.network.pools[0]

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
-from nodenet.core.persistent_ips import sweep
+from nodenet.core.persistent_ips import release
 from nodenet.core.persistent_ips.cni import CniError
+from nodenet.core.persistent_ips.release import MOST_AT_ONCE, suspects
 from persistent_ips_story import added, vm
 from persistent_ips_world import Node, World, network
 
@@ -19,8 +20,8 @@ def left_behind() -> tuple[World, Node]:
 
 def swept(world: World, node: Node) -> bool:
     found: list[bool] = []
-    for lease in sweep.suspects(node.here(), world.api.leases.values()):
-        run = node.begin("sweep", sweep.sweep(node.here(), lease), found.append)
+    for lease in suspects(node.here(), world.api.leases.values()):
+        run = node.begin("sweep", release.sweep(node.here(), lease), found.append)
         while run in node.runs:
             node.step(run)
     return any(found)
@@ -49,11 +50,11 @@ def test_the_own_leases_and_those_of_living_claims_are_no_suspects() -> None:
     first.watch()
     second.watch()
     world.api.delete_claim(("vms", "vm"))
-    assert sweep.suspects(second.here(), world.api.leases.values()) == ()
+    assert suspects(second.here(), world.api.leases.values()) == ()
     first.watch()
-    assert sweep.suspects(first.here(), world.api.leases.values()) == ()
+    assert suspects(first.here(), world.api.leases.values()) == ()
     second.watch()
-    assert len(sweep.suspects(second.here(), world.api.leases.values())) == 1
+    assert len(suspects(second.here(), world.api.leases.values())) == 1
 
 
 def test_a_claim_that_only_the_watch_has_lost_keeps_its_address() -> None:
@@ -78,7 +79,7 @@ def test_the_lease_of_another_nodes_pod_is_never_a_suspect() -> None:
     world.live.clear()
     world.api.pods.clear()
     world.nodes[1].watch()
-    assert sweep.suspects(world.nodes[1].here(), world.api.leases.values()) == ()
+    assert suspects(world.nodes[1].here(), world.api.leases.values()) == ()
 
 
 def test_orphans_have_their_turn_though_many_are_looked_at() -> None:
@@ -87,7 +88,7 @@ def test_orphans_have_their_turn_though_many_are_looked_at() -> None:
     first, second = world.nodes
     for number in range(62):
         added(world, first, vm(world, f"vm{number}"))
-    last = list(world.api.leases.values())[sweep.MOST_AT_ONCE + 20]
+    last = list(world.api.leases.values())[MOST_AT_ONCE + 20]
     assert last.pod is not None
     del world.api.pods["vms", last.pod.name]
     world.live.clear()

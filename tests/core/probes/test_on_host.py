@@ -7,8 +7,8 @@ from ipaddress import ip_address
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_file.content import Desired, parse
-from nodenet.core.node_file.demands import Lease
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.links import Lease
 from nodenet.core.probes.on_host import on_host
 
 MAC, OTHER = "52:54:00:00:00:0a", "52:54:00:00:00:0b"

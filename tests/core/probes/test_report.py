@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodenet.core.ip import Family
-from nodenet.core.node_file.demands import Hop
+from nodenet.core.node_file.links import Hop
 from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
 from nodenet.core.probes.report import report
 from nodenet.core.probes.verdict import verdict

@@ -9,7 +9,7 @@ import pytest
 
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message
-from nodenet.core.node_file.demands import Hop
+from nodenet.core.node_file.links import Hop
 from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
 from nodenet.core.probes.verdict import is_hopeless, merged, summary, verdict
 from nodenet.core.settings.model import ProbeTarget

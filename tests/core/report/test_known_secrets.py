@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.report.known_secrets import in_json, in_lines, is_name, is_place
+from nodenet.core.report.secrets import in_json, in_lines, is_name, is_place
 
 KEYFILE = """[connection]
 id=uplink

@@ -9,9 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.node_file.yaml_values import typed
-from nodenet.core.report.known_secrets import in_lines
-from nodenet.core.report.secrets import Redaction, document, node_file
+from nodenet.core.node_file.yaml_text import typed
+from nodenet.core.report.secrets import Redaction, document, in_lines, node_file
 
 ODD = "h\u00fcn'ter \"2\\: #x"
 NODE_FILE = """

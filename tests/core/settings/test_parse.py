@@ -11,9 +11,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings, KubernetesSettings, RoleSetting
-from nodenet.core.settings.model import STAGES, Datapath, OnFailure, ProbeTarget, Settings, Written, values
-from nodenet.core.settings.parse import parse
+from nodenet.core.settings.model import (
+    STAGES,
+    Datapath,
+    Enabled,
+    HostedMode,
+    HostedSettings,
+    KubernetesSettings,
+    OnFailure,
+    ProbeTarget,
+    RoleSetting,
+    Settings,
+    Written,
+    values,
+)
+from nodenet.core.settings.parse import KEYS, PLATFORMS, Refused, meant, parse
 
 MAIN = "/etc/nodenet/nodenet.toml"
 DROP_IN = "/etc/nodenet/nodenet.toml.d/50-site.toml"
@@ -264,3 +276,23 @@ def test_the_example_file_shows_every_default() -> None:
     assert result.settings == Settings()
     assert "default" not in result.origins.values()
     assert set(tomllib.loads("\n".join(lines))) <= {"bridge", "hosted", "ipam", "kubernetes", "stages"}
+
+
+# The keys of the settings files: one for every value, and nothing beside them.
+
+
+def test_every_value_has_a_key_and_accepts_its_default() -> None:
+    defaults = values(Settings())
+    assert set(KEYS) == set(defaults)
+    for key, default in defaults.items():
+        KEYS[key](default)
+
+
+def test_a_key_refuses_what_it_does_not_take() -> None:
+    with pytest.raises(Refused, match="expected one of auto, yes, no"):
+        KEYS["hosted.enabled"]("maybe")
+
+
+def test_what_was_meant() -> None:
+    assert meant("baremtal", PLATFORMS) == " (did you mean 'baremetal'?)"
+    assert meant("zebra", PLATFORMS) == ""

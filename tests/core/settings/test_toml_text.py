@@ -5,7 +5,7 @@ import time
 import pytest
 
 from nodenet.core.errors import SettingsInvalid
-from nodenet.core.settings.toml_text import MOST_BYTES, MOST_SHOWN, flat, shown
+from nodenet.core.settings.parse import MOST_BYTES, MOST_SHOWN, flat, shown
 
 PATH = "/etc/nodenet/nodenet.toml"
 

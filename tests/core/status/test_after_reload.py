@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.messages import Message
-from nodenet.core.status.after_reload import Aftermath, aftermath
+from nodenet.core.status.text import Aftermath, aftermath
 
 
 def problem(message: Message, stage: str | None, cause: str = "a cause") -> dict[str, Any]:

@@ -6,7 +6,7 @@ import fcntl
 from dataclasses import replace
 from pathlib import Path
 
-from nodenet.core.adoption.record import AdoptionRecord, render
+from nodenet.core.adoption.former_chain import AdoptionRecord, render
 from nodenet.edge.adoption.interrupted import interrupted
 from nodenet.edge.clock import boot_id
 

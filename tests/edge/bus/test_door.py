@@ -161,7 +161,7 @@ async def test_a_hundred_questions_cost_no_pending_order(any_bus: PrivateBus) ->
     """The caller of a reload gets its answer, over the same connection (R37)."""
     begun, finish = asyncio.Event(), asyncio.Event()
 
-    async def reload() -> None:
+    async def reload(_: str) -> None:
         begun.set()
         await finish.wait()
 

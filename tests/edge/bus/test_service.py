@@ -22,8 +22,7 @@ from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.stage_name import StageName
-from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, stage_path
-from nodenet.core.status.bus_values import signals
+from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH, STAGE, introspection, signals, stage_path
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialOrder
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType
@@ -82,7 +81,7 @@ async def serving(private_bus: PrivateBus, orders: Orders, status: list[BootStat
         await asyncio.wait({task})
 
 
-async def refuse() -> None:
+async def refuse(_: str = "") -> None:
     raise NodeFileInvalid("worker-0.yml, line 3: duplicate key", remedy="Keep one")
 
 
@@ -114,7 +113,7 @@ ORDERS = Orders(
     prune=refuse,
     reselect=refuse,
     remove_bridge=refuse,
-    run_stage=lambda _: None,
+    run_stage=lambda *_: None,
     inhibit=refuse_to_hold,
     explain=lambda topic: f"about {topic}",
     try_file=refuse_trial,
@@ -169,7 +168,7 @@ async def test_a_mistake_of_ours_is_answered_without_a_traceback(private_bus: Pr
         prune=refuse,
         reselect=refuse,
         remove_bridge=refuse,
-        run_stage=lambda _: None,
+        run_stage=lambda *_: None,
         inhibit=refuse_to_hold,
         explain=broken,
         try_file=refuse_trial,
@@ -275,8 +274,8 @@ async def test_changes_of_stages_are_numbered_without_a_gap(private_bus: Private
 
 async def test_a_stage_has_an_object_of_its_own(private_bus: PrivateBus) -> None:
     """Its state as properties; Run is RunStage."""
-    ran: list[StageName] = []
-    orders = replace(ORDERS, run_stage=ran.append)
+    ran: list[tuple[StageName, str]] = []
+    orders = replace(ORDERS, run_stage=lambda *asked: ran.append(asked))
     boot = START.boot.begun(StageName.CONFIGURE_OVS, 2.5).after(StageName.CONFIGURE_OVS, Waiting("OVS"), 3.0)
     hold = Inhibitor(StageName.CONFIGURE_OVS, "backup", "copies the disk", 1)
     status = replace(START, boot=boot, inhibitors=(hold,))
@@ -288,7 +287,7 @@ async def test_a_stage_has_an_object_of_its_own(private_bus: PrivateBus) -> None
             "Started": 2_500_000, "Ended": 0, "NextTry": 8_000_000, "Held": [["backup", "copies the disk"]],
         }  # fmt: skip
         assert (await call(bus, "Run", interface=STAGE.name, path=path)).message_type is MessageType.METHOD_RETURN
-        assert ran == [StageName.CONFIGURE_OVS]
+        assert ran == [(StageName.CONFIGURE_OVS, "bridge make (uid 0)")]
         refused = await call(bus, "GetStatus", path=path)  # the other interface's method
         assert refused.message_type is MessageType.ERROR
 

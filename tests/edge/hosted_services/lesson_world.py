@@ -23,7 +23,7 @@ from nodenet.core.hosted_services import haproxy
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Place, Role, Service
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.ip import Family
-from nodenet.core.settings.hosted import Enabled
+from nodenet.core.settings.model import Enabled
 from tls_certificates import certificate
 
 NAME = "api-int.c1.example.com"

@@ -28,8 +28,8 @@ from nodenet.core.hosted_services.paths import SERVER_STATES
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.ip import Family
 from nodenet.edge.hosted_services.balancer import Balancer
-from nodenet.edge.hosted_services.configuration_files import ConfigurationFiles
-from nodenet.hosted.server_states import ServerStates
+from nodenet.edge.hosted_services.units import ConfigurationFiles
+from nodenet.hosted.reconcile import ServerStates
 from nodenet.hosted.state import State
 from tls_certificates import certificate
 

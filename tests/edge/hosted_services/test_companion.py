@@ -9,7 +9,7 @@ from edge.private_bus import PrivateBus
 from nodenet.core.hosted_services.bus import PATH
 from nodenet.core.hosted_services.paths import COMPANION_NAME
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
-from nodenet.edge.hosted_services.companion import on_switch
+from nodenet.edge.hosted_services.units import on_switch
 
 
 def properties(**changed: Variant) -> Message:

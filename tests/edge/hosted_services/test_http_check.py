@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from edge.namespace import Namespace
+from nodenet.core.hosted_services.haproxy import BY_WIRE
 from nodenet.core.hosted_services.health import Answer, Distrust, Target
-from nodenet.core.hosted_services.redirect import BY_WIRE
+from nodenet.edge.hosted_services.balancer import RedirectTable
 from nodenet.edge.hosted_services.http_check import HttpChecks
-from nodenet.edge.hosted_services.redirect_table import RedirectTable
 from tls_certificates import certificate, end_of
 
 

@@ -25,7 +25,7 @@ from edge.bus.test_connection import quiet, running
 from edge.hosted_services.lesson_world import cluster, end, need, until
 from edge.namespace import Namespace
 from edge.private_bus import PrivateBus
-from nodenet.core.hosted_services import dnsmasq, upstreams
+from nodenet.core.hosted_services import dnsmasq
 from nodenet.core.hosted_services.model import Here, Service
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.ip import IPAddress
@@ -89,7 +89,7 @@ class DnsWorld:
     def use(self, *servers: str, cluster_dns: tuple[IPAddress, int] | None = None) -> None:
         """Let dnsmasq ask these servers, as nodenetd does."""
         names = dnsmasq.local_names(self.inputs)
-        wanted = upstreams.servers(map(ip_address, servers), cluster_dns, self.inputs.options.cluster_domain, names)
+        wanted = dnsmasq.servers(map(ip_address, servers), cluster_dns, self.inputs.options.cluster_domain, names)
 
         async def set_servers() -> None:
             bus = quiet(self.bus.address)

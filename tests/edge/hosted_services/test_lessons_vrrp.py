@@ -19,12 +19,10 @@ import pytest
 
 from edge.hosted_services.lesson_world import cluster, need, until
 from edge.namespace import Namespace
-from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, router_ids
+from nodenet.core.hosted_services.keepalived import MUTE_FILES, WEIGHT_FILES, guard_rules, router_ids
 from nodenet.core.hosted_services.model import Inputs, Purpose, Service
-from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.release import batch
-from nodenet.core.hosted_services.vrrp_guard import rules
-from nodenet.edge.hosted_services.processes import Processes
+from nodenet.core.hosted_services.plan import plan, release_batch
+from nodenet.edge.hosted_services.units import Processes
 
 VIP, VIP6 = "192.0.2.2", "2001:db8::2"
 UNIT = Path(__file__).parents[3] / "units" / "nodenet-keepalived.service"
@@ -45,7 +43,7 @@ class Member:
             (directory / Path(path).name).write_text("0\n")
         self.weigh(weight)
         (directory / "keepalived.conf").write_text(text)
-        (directory / "release.ip").write_text(batch(self.plan))
+        (directory / "release.ip").write_text(release_batch(self.plan))
         self.space.sysctl("net/ipv6/conf/default/accept_dad", 0)
         for link in ("all", "default"):
             self.space.sysctl(f"net/ipv4/conf/{link}/promote_secondaries", 1)  # as systemd sets it
@@ -62,7 +60,7 @@ class Member:
         self.space.ip("link set lo up", "link set eth0 up", *(f"address add {one} dev eth0" for one in self.node_ips))
 
     def guard(self) -> None:
-        text = rules(self.inputs, self.plan.vips)
+        text = guard_rules(self.inputs, self.plan.vips)
         subprocess.run([*self.space._prefix, "nft", "-f", "-"], input=text, text=True, check=True)
 
     def start(self) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.hosted_services.processes import Processes
+from nodenet.edge.hosted_services.units import Processes
 
 UNIT = "nodenet-keepalived.service"
 

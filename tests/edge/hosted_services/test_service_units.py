@@ -12,9 +12,9 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable, UnitFailed
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.edge.bus.connection import Message, MessageType, Variant
-from nodenet.edge.hosted_services.service_units import ServiceUnits
+from nodenet.edge.hosted_services.units import ServiceUnits
 from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH
 
 UNIT = "nodenet-dnsmasq.service"

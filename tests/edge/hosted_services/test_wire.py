@@ -9,6 +9,7 @@ import socket
 import struct
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import closing
 from ipaddress import ip_address
 
 import pytest
@@ -16,7 +17,7 @@ import pytest
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.edge.hosted_services.wire import Wire
+from nodenet.edge.hosted_services.wire import AddressEvents, Wire
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
@@ -106,3 +107,38 @@ def test_an_advertisement_that_a_router_has_passed_on_is_no_claim(hosts: dict[in
         forger = hosts[2].start(lambda hops=hops: send(hops))  # type: ignore[misc]
         assert claims(hosts[1], "br0", VIP6) == {VIP6: found}
         forger.result()
+
+
+def test_each_change_of_an_address_ends_a_wait_and_others_do_not() -> None:
+    with closing(Namespace()) as space:
+        space.ip("link add eth0 type veth peer name far0", "link set eth0 up")
+
+        async def listen() -> list[bool]:
+            with closing(AddressEvents()) as events:
+                await events.next()  # at once
+                found = []
+                for change in (
+                    "address add 192.0.2.10/24 dev eth0",
+                    "address delete 192.0.2.10/24 dev eth0",
+                    "address add 2001:db8::10/64 dev eth0 nodad",
+                    "link set eth0 mtu 1400",
+                ):
+                    await asyncio.to_thread(space.ip, change)
+                    try:
+                        async with asyncio.timeout(0.3 if "mtu" in change else 10):
+                            await events.next()
+                        found.append(True)
+                    except TimeoutError:
+                        found.append(False)
+                return found
+
+        assert space.call(lambda: asyncio.run(listen())) == [True, True, True, False]
+
+
+async def test_a_listener_that_was_closed_listens_again_at_its_next_wait() -> None:
+    events = AddressEvents()
+    for _ in range(2):
+        async with asyncio.timeout(5):
+            await events.next()
+        events.close()
+        events.close()

@@ -9,7 +9,7 @@ import pytest
 from edge.kubernetes.api_server import Reply, Request, api_server, status
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.edge.kubernetes.client import KubernetesCluster
-from nodenet.edge.kubernetes.own_node import OwnNode
+from nodenet.edge.kubernetes.cluster_api import OwnNode
 
 
 async def test_an_annotation_is_read_and_written_by_a_merge_patch(tmp_path: Path) -> None:

@@ -3,14 +3,45 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from pathlib import Path
 
 import pytest
 
 from edge.kubernetes.api_server import Reply, Request, api_server, status
-from nodenet.core.persistent_ips.api import ApiAway
-from nodenet.edge.kubernetes import session as module
-from nodenet.edge.kubernetes.session import Session
+from nodenet.core.persistent_ips.api import ApiAway, Expired
+from nodenet.edge.kubernetes.session import LONGEST_REASON, MOST_BYTES, PAUSES, Answer, Session, event_error
+
+
+@pytest.mark.parametrize(
+    ("pause", "seconds"), [("", 1.0), ("0", 0.0), ("1", 1.0), ("9999", 2.0), ("-1", 1.0), ("soon", 1.0), ("²", 1.0)]
+)
+def test_the_pause_that_the_api_asks_for_is_bounded(pause: str, seconds: float) -> None:
+    assert Answer(429, b"", pause).retry_after(2.0) == seconds
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"", "no reason is given"),
+        (b"404 page not found\n", "404 page not found"),
+        (b'{"message":"two\\nlines"}', "two lines"),
+        (b'{"message":7}', "no reason is given"),
+        (b"[]", "[]"),
+        (b"[" * 100000, "[" * LONGEST_REASON),
+        (b"\xff", "\ufffd"),
+    ],
+)
+def test_every_content_gives_a_reason(content: bytes, reason: str) -> None:
+    assert Answer(503, content).error("x").cause == f"x: {reason} (status 503)"
+
+
+def test_events_that_report_an_error() -> None:
+    assert event_error({"type": "ADDED"}) is None
+    assert isinstance(event_error({"type": "ERROR", "object": {"code": 410}}), Expired)
+    anything: tuple[object, ...] = ({}, [], None, {"code": "410"})
+    for broken in anything:
+        assert isinstance(event_error({"type": "ERROR", "object": broken}), ApiAway)
 
 
 async def test_a_renewed_token_is_used_by_the_next_request(tmp_path: Path) -> None:
@@ -60,6 +91,11 @@ async def test_without_credentials_it_is_away_and_later_it_is_not(tmp_path: Path
         with pytest.raises(ApiAway, match="its mode is 644, and other users can read the credentials"):
             await session.request("GET", "/a")
         server.kubeconfig.chmod(0o600)
+        if os.geteuid() == 0:
+            os.chown(server.kubeconfig, 65534, 0)
+            with pytest.raises(ApiAway, match="it belongs to uid 65534"):
+                await session.request("GET", "/a")
+            os.chown(server.kubeconfig, 0, 0)
         assert (await session.request("GET", "/a")).status == 200
         await session.close()
 
@@ -80,7 +116,7 @@ async def test_patience_ends(tmp_path: Path) -> None:
         session = Session(str(server.kubeconfig), lambda _: None)
         assert (await session.request("GET", "/a")).status == 429
         await session.close()
-    assert len(server.requests) == 1 + module.PAUSES
+    assert len(server.requests) == 1 + PAUSES
 
 
 async def test_a_server_that_is_gone_is_away_and_is_found_again(tmp_path: Path) -> None:
@@ -100,7 +136,7 @@ async def test_a_server_that_is_gone_is_away_and_is_found_again(tmp_path: Path) 
 
 
 async def test_an_answer_without_an_end_is_not_kept(tmp_path: Path) -> None:
-    huge = b"x" * (module.MOST_BYTES + 1)
+    huge = b"x" * (MOST_BYTES + 1)
     async with api_server(tmp_path, lambda _: Reply(document=huge)) as server:
         session = Session(str(server.kubeconfig), lambda _: None)
         with pytest.raises(ApiAway, match="longer than"):

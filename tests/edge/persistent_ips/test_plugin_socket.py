@@ -14,7 +14,7 @@ import pytest
 
 from nodenet.core.errors import AlreadyRunning, PublishFailed
 from nodenet.core.persistent_ips.cni import MOST_BYTES
-from nodenet.edge.persistent_ips import plugin_socket, sandboxes
+from nodenet.edge.persistent_ips import plugin_socket
 from nodenet.edge.persistent_ips.plugin_socket import PluginSocket
 
 
@@ -121,9 +121,9 @@ def test_many_clients_that_say_nothing_do_not_keep_others_out(tmp_path: Path) ->
 
 
 def test_a_namespace_that_is_gone(tmp_path: Path) -> None:
-    assert sandboxes.is_gone(str(tmp_path / "netns"))
-    assert not sandboxes.is_gone(str(tmp_path))
-    assert not sandboxes.is_gone("")
-    assert not sandboxes.is_gone("none")
+    assert plugin_socket.is_gone(str(tmp_path / "netns"))
+    assert not plugin_socket.is_gone(str(tmp_path))
+    assert not plugin_socket.is_gone("")
+    assert not plugin_socket.is_gone("none")
     (tmp_path / "file").write_text("")
-    assert sandboxes.is_gone(str(tmp_path / "file" / "netns"))
+    assert plugin_socket.is_gone(str(tmp_path / "file" / "netns"))

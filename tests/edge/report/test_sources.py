@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import io
+import os
+import subprocess
+import tarfile
+import time
 from pathlib import Path
 
 import pytest
@@ -10,7 +15,7 @@ import pytest
 from nodenet.core.errors import NodenetError
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
-from nodenet.edge.report.sources import keyfiles, last_good, node_files, records
+from nodenet.edge.report.sources import Output, _end, keyfiles, last_good, node_files, output, packed, records
 
 
 def test_node_files_with_the_ones_that_cannot_be_read(tmp_path: Path) -> None:
@@ -68,3 +73,75 @@ def test_the_records_that_there_are(tmp_path: Path) -> None:
     (tmp_path / "bridge.json").write_text("{}")
     (tmp_path / "folder").mkdir()
     assert list(records((tmp_path / "bridge.json", tmp_path / "folder", tmp_path / "gone"))) == ["{}"]
+
+
+# A command of a report: it is bounded, and never an error.
+
+
+def shell(script: str, seconds: float = 60.0, most_bytes: int = 1 << 20) -> Output:
+    return output(("sh", "-c", script), seconds, most_bytes)
+
+
+def test_output_and_errors_and_the_exit_status() -> None:
+    assert shell("echo out; echo err >&2; exit 3") == Output(b"out\nerr\n", "exit status 3")
+    assert shell("echo out") == Output(b"out\n")
+
+
+def test_a_program_that_is_not_installed() -> None:
+    assert output(("no-such-program",), 1, 1) == Output(b"", "no-such-program cannot be run: No such file or directory")
+
+
+def test_a_command_that_hangs_is_ended_with_its_children() -> None:
+    began = time.monotonic()
+    found = shell("echo $$; sleep 1000 & echo begun; wait", seconds=1.0)
+    assert found.note == "stopped after 1 s"
+    assert found.content.endswith(b"\nbegun\n")
+    assert time.monotonic() - began < 500
+    group = int(found.content.split()[0])
+    while True:  # the kernel removes a killed group in its own time
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return
+        assert time.monotonic() - began < 500
+
+
+def test_a_command_that_closes_its_output_and_hangs_is_ended() -> None:
+    assert shell("exec >&- 2>&-; exec sleep 1000", seconds=1.0) == Output(b"", "stopped after 1 s")
+
+
+def test_a_command_that_cannot_be_ended_is_left() -> None:
+    """The report goes on without one that is in an uninterruptible sleep."""
+
+    class Stuck(subprocess.Popen[bytes]):
+        def wait(self, timeout: float | None = None) -> int:
+            assert timeout is not None, "it would wait for ever"
+            raise subprocess.TimeoutExpired(self.args, timeout)
+
+    stuck = Stuck(["true"], stdout=subprocess.PIPE, start_new_session=True)
+    assert _end(stuck) == 0
+    subprocess.Popen.wait(stuck)
+
+
+def test_endless_output_is_cut_off() -> None:
+    found = output(("cat", "/dev/zero"), 60.0, 4096)
+    assert (len(found.content), found.note) == (4096, "cut off after 4 KiB")
+
+
+def test_a_command_reads_nothing() -> None:
+    assert shell("cat") == Output(b"")
+
+
+# The archive of a report.
+
+
+def test_the_files_are_in_their_order_for_their_owner_only() -> None:
+    content = packed("top", {"contents.json": b"{}", "node-files/b.json": b"b"}, 1763827200.5)
+    with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+        assert [(one.name, one.mode, one.mtime, one.uid) for one in archive] == [
+            ("top/contents.json", 0o600, 1763827200, 0),
+            ("top/node-files/b.json", 0o600, 1763827200, 0),
+        ]
+        file = archive.extractfile("top/node-files/b.json")
+        assert file is not None
+        assert file.read() == b"b"

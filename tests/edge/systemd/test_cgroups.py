@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.systemd.cgroups import environment, has_processes
+from nodenet.edge.systemd.cgroups import environment, has_processes, kubelet_arguments
 
 
 def tree(path: Path, unit: str, events: str) -> Path:
@@ -64,3 +64,24 @@ def test_the_variables_are_those_of_the_oldest_process(tmp_path: Path) -> None:
 def test_a_unit_without_processes_has_no_variables(tmp_path: Path) -> None:
     assert environment("kubelet.service", listed(tmp_path)) is None
     assert environment("crio.service", tmp_path) is None
+
+
+@pytest.mark.parametrize(
+    ("command", "expected"),
+    [
+        ("/usr/bin/kubelet\0--node-ip=192.0.2.5\0", ("/usr/bin/kubelet", "--node-ip=192.0.2.5")),
+        ("/snap/microk8s/1/kubelite\0--kubelet-args-file={file}\0", ("--config=/k", "--node-ip=192.0.2.7")),
+        ("/snap/microk8s/1/kubelite\0--kubelet-args-file={file}.none\0", ()),
+        ("/usr/local/bin/k3s server\0\0\0", None),
+        ("/usr/bin/sh\0kubelet\0", None),
+        ("", None),
+    ],
+)
+def test_the_arguments_are_those_of_a_program_that_is_a_kubelet(tmp_path: Path, command: str, expected: object) -> None:
+    file = tmp_path / "kubelet"
+    file.write_text("--config=/k\n--node-ip=192.0.2.7\n")
+    process = tmp_path / "proc/7"
+    process.mkdir(parents=True)
+    (process / "stat").write_text(f"7 (kubelet) S {' '.join(['1'] * 40)}")
+    (process / "cmdline").write_text(command.format(file=file))
+    assert kubelet_arguments("kubelet.service", listed(tmp_path, 7, 8), tmp_path / "proc") == expected

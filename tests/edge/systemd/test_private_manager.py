@@ -16,6 +16,8 @@ Environment="SPACES=a b" KUBELET_NODE_IP=192.0.2.5
 UnsetEnvironment=KUBELET_NODE_IP "A=b c"
 EnvironmentFiles=/etc/os-release (ignore_errors=no)
 EnvironmentFiles=/etc/kubernetes/kubelet-env (ignore_errors=yes)
+FragmentPath=/usr/lib/systemd/system/kubelet.service
+ExecStart={ path=/usr/bin/kubelet ; argv[]=/usr/bin/kubelet $KUBELET_EXTRA_ARGS --v=2 ; ignore_errors=no ; pid=0 }
 DropInPaths=/etc/systemd/system/kubelet.service.d/10-a.conf /etc/systemd/system/kubelet.service.d/20-nodenet.conf
 """
 
@@ -26,8 +28,12 @@ def test_the_environment_of_a_unit_is_read() -> None:
     assert parse_shown(SHOWN) == UnitEnvironment(
         {"SPACES": "a b", "KUBELET_NODE_IP": "192.0.2.5"},
         (PurePosixPath("/etc/os-release"), PurePosixPath("/etc/kubernetes/kubelet-env")),
-        (directory / "10-a.conf", directory / "20-nodenet.conf"),
+        (
+            PurePosixPath("/usr/lib/systemd/system/kubelet.service"),
+            *(directory / "10-a.conf", directory / "20-nodenet.conf"),
+        ),
         removals=("KUBELET_NODE_IP", "A=b c"),
+        command=("/usr/bin/kubelet", "$KUBELET_EXTRA_ARGS", "--v=2"),
     )
 
 

@@ -1,61 +1,65 @@
-"""A node on which OVN-Kubernetes runs: whatever nodenetd does, everything of OVN is there afterwards.
+"""A node on which OVN runs: whatever nodenetd does, everything of OVN is there afterwards, and no pod notices.
 
-A script does what ovnkube-node does at its start; NetworkManager and Open vSwitch are the real ones.
+OVN's programs, NetworkManager and Open vSwitch are the real ones; a script does what ovnkube-node does (`ovn.py`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from br_ex.test_make import DHCP_ONLY, KEYFILES, SETTINGS, STATIC, audits
+import ovn
+from br_ex.test_make import BOTH, BRIDGED, DHCP_ONLY, KEYFILES, SETTINGS, STATIC, audits
 from br_ex.test_more import BRIDGED4
 from br_ex.test_node_file import AS_DOCUMENTED, FILES
 from factories import NodeFactory
-from harness import Flavour, Lan, Node
+from harness import Flavour, LabError, Lan, Node, eventually
 from pinger import Pinger
 from story import NODE_FILES, causes, nothing_left, settle
 
+OK = """nodenetctl status --json | grep -q '"health": "ok"'"""
 FILE = f"{NODE_FILES}/worker-0.yml"
-OVN = """set -e
-address=$(ip -4 -o address show dev br-ex scope global | awk 'NR == 1 {sub("/.*", "", $4); print $4}')
-ip address add 169.254.0.2/17 dev br-ex
-ip -6 address add fd69::2/112 dev br-ex nodad || true
-ip route add 169.254.0.1 dev br-ex src $address mtu 1400
-ip route add 169.254.0.3 dev br-ex
-ip route add 172.30.0.0/16 via 169.254.0.4 dev br-ex src 169.254.0.2 mtu 1400
-ip route add 10.128.0.0/14 via 169.254.0.4 dev br-ex table 7
-ip neigh replace 169.254.0.4 lladdr 0a:58:a9:fe:00:04 dev br-ex nud permanent
-ip rule add priority 30 fwmark 0x1745ec to 172.30.0.0/16 lookup 7
-ovs-vsctl --may-exist add-br br-int -- set bridge br-int datapath_type=netdev
-here=patch-br-ex_worker-0.ocp.example.com-to-br-int there=patch-br-int-to-br-ex_worker-0.ocp.example.com
-ovs-vsctl add-port br-ex $here -- set interface $here type=patch options:peer=$there
-ovs-vsctl add-port br-int $there -- set interface $there type=patch options:peer=$here
-ovs-vsctl set open . external-ids:ovn-bridge-mappings=physnet:br-ex -- set bridge br-ex external-ids:bridge-uplink=eth0
-ovs-ofctl add-flow br-ex cookie=0xdeff105,priority=9,ip,nw_dst=169.254.0.99,actions=drop
-"""
+NODE_FILE = ("file", "extra")
+EXTRA = "allow-extra-patch-ports: true"
 SEEN = """ip -4 -o address show dev br-ex | sed 's/^[0-9]*: //; s/valid_lft.*//'
 ip -6 -o address show dev br-ex scope global | sed 's/^[0-9]*: //; s/valid_lft.*//'
 ip -4 route show table all dev br-ex
-ip -6 route show table all dev br-ex | grep -v -e fe80 -e ff00 || true
+ip -6 route show table all dev br-ex | grep -v -e fe80 -e ff00 | sed 's/expires [0-9]*sec//' || true
 ip rule
 ip neigh show dev br-ex nud permanent
 ovs-vsctl list-ports br-ex
-ovs-vsctl --columns=external_ids list open . | grep -o ovn-bridge-mappings=[^,}]*
-ovs-vsctl get bridge br-ex external_ids:bridge-uplink
+ovs-vsctl list-ports br-int
+ovs-vsctl --columns=external_ids list open .
 ovs-vsctl get interface eth0 ofport
-ovs-ofctl --no-stats dump-flows br-ex cookie=0xdeff105/-1
 """
 """What OVN has put there, and the node's own addresses and routes beside that."""
 
 
-def seen(node: Node) -> list[str]:
+RUNNING = """ovs-vsctl --columns=external_ids list bridge br-ex
+ovs-ofctl --no-stats dump-flows br-ex cookie=0xdeff105/-1
+systemctl show --property=NRestarts --property=MainPID --property=ActiveState ovnkube ovn-controller
+"""
+"""OVN's ids of br-ex and its flows there, which live as long as this br-ex; its processes."""
+
+
+def seen(node: Node, what: str = SEEN) -> list[str]:
     """Return all that is on br-ex: what OVN put there, and the node's own."""
-    return sorted(line.strip() for line in node.run(SEEN).stdout.splitlines())
+    return sorted(line.strip() for line in node.run(what).stdout.splitlines())
+
+
+def same_again(node: Node, before: list[str], *, timeout: float = 30) -> None:
+    """Wait until all is there that was before, and nothing else."""
+    with contextlib.suppress(LabError):
+        eventually(lambda: seen(node) == before, "the network from before", timeout=timeout, pause=0.5)
+    now = seen(node)
+    assert ([line for line in before if line not in now], [line for line in now if line not in before]) == ([], [])
+    assert node.run(f"grep -l -e 169.254 -e 172.30 -e fd69 -e 10.128 {KEYFILES}/*", check=False).stdout == ""
 
 
 def keyfiles(node: Node) -> str:
@@ -66,44 +70,55 @@ def keyfiles(node: Node) -> str:
 @contextmanager
 def nothing_happens(node: Node, *, seconds: float = 10.0) -> Iterator[None]:
     """Assert that the block leaves OVN's things, the profiles and NetworkManager alone, and takes few *seconds*."""
-    before = seen(node), keyfiles(node), audits(node)
+    before = seen(node, SEEN + RUNNING), keyfiles(node), audits(node)
     began = time.monotonic()
-    yield
-    document = settle(node)
-    took = time.monotonic() - began
-    assert (seen(node), keyfiles(node), audits(node)) == before
+    with ovn.pod_reaches_gateway(node):
+        yield
+        document = settle(node)
+        took = time.monotonic() - began
+    assert (seen(node, SEEN + RUNNING), keyfiles(node), audits(node)) == before
     assert document["health"] == "ok", document["problems"]
     assert took < seconds
     nothing_left(node)
 
 
-def booted(kind: str, product_node: NodeFactory, lan: Lan) -> Node:
-    """Return a node with a br-ex that a node file or nodenetd has made, and OVN on it."""
-    files: dict[str, Any] = {SETTINGS: BRIDGED4}
-    if kind == "file":
-        files = FILES
-        lan.stop_dhcp()
-    elif kind == "static":
-        lan.stop_dhcp()
-    else:
-        lan.start_dhcp(DHCP_ONLY)
-    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
-    if kind == "file":
-        node.enable("card.service")
-    if kind == "static":
-        node.write(f"{KEYFILES}/uplink.nmconnection", STATIC, 0o600)
-    node.boot()
-    document = settle(node, timeout=120)
-    assert (document["health"], document["link"]) == ("ok", "br-ex"), document["problems"]
-    time.sleep(3)  # the lease of br-ex is settled
-    node.run(OVN)
-    return node
+Booted = Callable[[str], Node]
 
 
-@pytest.mark.parametrize("kind", ["file", "dhcp", "static"])
-def test_a_reload_a_restart_and_a_kill_change_nothing(product_node: NodeFactory, lan: Lan, kind: str) -> None:
+@pytest.fixture
+def booted(product_node: NodeFactory, product: Path, lan: Lan) -> Booted:
+    """Boots a node with a br-ex that a node file or nodenetd has made, and starts OVN on it."""
+
+    def make(kind: str) -> Node:
+        files: dict[str, Any] = FILES if kind in NODE_FILE else {SETTINGS: BRIDGED4}
+        if kind == "extra":
+            files = files | {FILE: AS_DOCUMENTED.replace("  bridge:\n", f"  bridge:\n    {EXTRA}\n")}
+        elif kind == "dual":
+            files = {SETTINGS: BOTH + BRIDGED}
+        elif kind == "dhcp":
+            lan.start_dhcp(DHCP_ONLY)
+        if kind in (*NODE_FILE, "static"):
+            lan.stop_dhcp()
+        node = product_node(files=files | ovn.FILES, flavour=Flavour.OPENSHIFT, layers=[product, ovn.layer()])
+        ovn.install(node)
+        if kind in NODE_FILE:
+            node.enable("card.service")
+        if kind == "static":
+            node.write(f"{KEYFILES}/uplink.nmconnection", STATIC, 0o600)
+        node.boot()
+        document = settle(node, timeout=120)
+        assert (document["health"], document["link"]) == ("ok", "br-ex"), document["problems"]
+        time.sleep(3)  # the lease of br-ex is settled
+        ovn.start(node)
+        return node
+
+    return make
+
+
+@pytest.mark.parametrize("kind", ["file", "extra", "dhcp", "static", "dual"])
+def test_a_reload_a_restart_and_a_kill_change_nothing(booted: Booted, lan: Lan, kind: str) -> None:
     """Nothing is applied again, no profile is written, and the node stays ok."""
-    node = booted(kind, product_node, lan)
+    node = booted(kind)
     address = node.addresses("br-ex")[0].split("/")[0]
     with Pinger(lan, address) as pinger:
         pinger.wait_for_reply()
@@ -117,9 +132,9 @@ def test_a_reload_a_restart_and_a_kill_change_nothing(product_node: NodeFactory,
     assert causes(node) == []
 
 
-def test_an_edit_leaves_what_is_of_ovn(product_node: NodeFactory, lan: Lan) -> None:
+def test_an_edit_leaves_what_is_of_ovn(booted: Booted) -> None:
     """The file gives br-ex another address; OVN's things are put back, and get into no profile."""
-    node = booted("file", product_node, lan)
+    node = booted("file")
     before = seen(node)
     address = '    - ip: "10.88.0.110"\n      prefix-length: 24\n'
     more = '    - ip: "10.88.0.111"\n      prefix-length: 24\n'
@@ -141,28 +156,47 @@ def test_an_edit_leaves_what_is_of_ovn(product_node: NodeFactory, lan: Lan) -> N
     assert causes(node) == []
 
 
-def test_a_file_that_is_rolled_back_and_a_trial_leave_what_is_of_ovn(product_node: NodeFactory, lan: Lan) -> None:
+def test_a_file_that_is_rolled_back_and_a_trial_leave_what_is_of_ovn(booted: Booted) -> None:
     """A gateway that does not answer; and a trial that ends by its time.
 
-    NetworkManager's rollback makes the bridge again, which has no flows then; OVN-Kubernetes sets its own again.
+    NetworkManager's rollback makes the bridge again. ovnkube is stopped, so it puts nothing back itself.
     """
-    node = booted("file", product_node, lan)
-    node.run("ovs-ofctl del-flows br-ex cookie=0xdeff105/-1")
+    node = booted("file")
+    ovn.stop(node)
     before = seen(node)
     node.write(FILE, AS_DOCUMENTED.replace("next-hop-address: 10.88.0.1\n", "next-hop-address: 10.88.0.99\n"))
     assert node.run("nodenetctl reload --wait", timeout=120, check=False).returncode != 0
-    now = seen(node)
-    assert ([line for line in before if line not in now], [line for line in now if line not in before]) == ([], [])
+    same_again(node, before)
     node.write(FILE, AS_DOCUMENTED)
     node.run("nodenetctl reload --wait", timeout=120)
     settle(node)
     before = seen(node)
     node.write("/root/tried.yml", AS_DOCUMENTED.replace("prefix-length: 24", "prefix-length: 25"))
     node.run("nodenetctl try --for 5s /root/tried.yml", timeout=120, check=False)
-    node.wait_until("""nodenetctl status --json | grep -q '"health": "ok"'""", timeout=60)
-    now = seen(node)
-    assert ([line for line in before if line not in now], [line for line in now if line not in before]) == ([], [])
-    assert node.run(f"grep -l -e 169.254 -e 172.30 -e fd69 -e 10.128 {KEYFILES}/*", check=False).stdout == ""
+    node.wait_until(OK, timeout=60)
+    same_again(node, before)
+    nothing_left(node)
+    ovn.start(node)
+
+
+@pytest.mark.parametrize("kind", ["file", "static"])
+def test_what_stood_only_in_the_kernel_is_there_after_a_restart_of_network_manager(booted: Booted, kind: str) -> None:
+    """NetworkManager deletes br-ex and makes it again, and ovnkube is stopped; ovn-controller makes its ports again.
+
+    Over DHCP alone the lease may come late: OVN's router has the MAC of br-ex, and without the flows of ovnkube the
+    bridge sends it the server's answers.
+    """
+    node = booted(kind)
+    ovn.stop(node)
+    before = seen(node), keyfiles(node)
+    time.sleep(16)  # nodenetd has looked at it with a beat of its watchdog
+    node.run("systemctl restart NetworkManager", timeout=60)
+    same_again(node, before[0], timeout=90)
+    node.wait_until(OK, timeout=60)
+    assert keyfiles(node) == before[1]
+    ovn.start(node)
+    with nothing_happens(node):
+        node.run("nodenetctl reload --wait", timeout=60)
     nothing_left(node)
 
 
@@ -170,15 +204,18 @@ OFPORT = "ovs-vsctl get interface eth0 ofport"
 
 
 @pytest.mark.parametrize("kind", ["file", "static"])
-def test_the_uplink_keeps_its_port_number(product_node: NodeFactory, lan: Lan, kind: str) -> None:
+def test_the_uplink_keeps_its_port_number(booted: Booted, kind: str) -> None:
     """Over restarts of NetworkManager, activations, a reboot and a power cut; OVN-Kubernetes exits when it changes."""
-    node = booted(kind, product_node, lan)
-    number = node.run(OFPORT).stdout
+    node = booted(kind)
+    before, number = seen(node), node.run(OFPORT).stdout
+    time.sleep(16)  # nodenetd has looked at it with a beat of its watchdog
     assert number.strip().isdigit()
     for _ in range(3):
         node.run("systemctl restart NetworkManager; sleep 4", timeout=60)
         node.wait_until("ip -4 -o address show dev br-ex | grep -q 10.88", timeout=60)
         assert node.run(OFPORT).stdout == number
+    ovn.start(node)
+    same_again(node, before, timeout=60)
     node.run("nmcli connection up eth0 || nmcli device reapply eth0 || true; sleep 3", timeout=60)
     assert node.run(OFPORT).stdout == number
     settle(node)
@@ -191,17 +228,18 @@ def test_the_uplink_keeps_its_port_number(product_node: NodeFactory, lan: Lan, k
     assert node.run(OFPORT).stdout == number
 
 
-def test_what_is_on_br_ex_comes_back_with_it(product_node: NodeFactory, lan: Lan) -> None:
+def test_what_is_on_br_ex_comes_back_with_it(booted: Booted) -> None:
     """`bridge remove` takes br-ex away on purpose; `bridge make` works with OVN's bridges there, and brings it back."""
-    node = booted("static", product_node, lan)
+    node = booted("static")
+    ovn.stop(node)
     before = seen(node)
     node.run("nodenetctl bridge remove", timeout=120)
     node.run("nodenetctl bridge make", timeout=120)
     document = settle(node)
     assert (document["health"], document["link"]) == ("ok", "br-ex"), document["problems"]
-    of_ovn = ("cookie=", "patch-", "eth0", '"eth0"')  # of the row and its flows, which are gone with the bridge
-    assert [line for line in before if line not in seen(node) and not line.startswith(of_ovn)] == []
-    assert node.run(f"grep -l -e 169.254 -e 172.30 -e fd69 -e 10.128 {KEYFILES}/*", check=False).stdout == ""
+    same_again(node, before)
+    ovn.start(node)
+    assert seen(node) == before
     with nothing_happens(node):
         node.run("systemctl restart nodenetd", timeout=60)
     assert causes(node) == []

@@ -47,7 +47,7 @@ from nodenet.edge.nmstate.client import Nmstate
 from nodenet.edge.open_vswitch.database import Ovsdb
 from nodenet.edge.kernel.sysctls import Sysctls
 from nodenet.stages.br_ex.gather import Gatherer
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper
 
 async def facts(profiles):
     async with Nmstate(("/usr/lib/nodenet/bundled",)).transaction() as transaction:

@@ -45,6 +45,30 @@ RestartSec=1
 [Install]
 WantedBy=multi-user.target
 """
+KUBEADM_UNIT = """[Unit]
+Description=kubelet: The Kubernetes Node Agent
+Wants=network-online.target
+After=network-online.target
+
+[Service]
+ExecStartPre=/bin/sh /usr/local/lib/lab/prepare-kubelet
+ExecStart=/usr/local/bin/kubelet
+Restart=always
+StartLimitInterval=0
+RestartSec=1
+
+[Install]
+WantedBy=multi-user.target
+"""
+KUBEADM_DROP_IN = """[Service]
+Environment="KUBELET_KUBECONFIG_ARGS=--bootstrap-kubeconfig=/none --kubeconfig=/etc/kubernetes/kubelet.conf"
+Environment="KUBELET_CONFIG_ARGS=--config=/etc/kubernetes/kubelet.yaml"
+EnvironmentFile=-/var/lib/kubelet/kubeadm-flags.env
+EnvironmentFile=-/etc/default/kubelet
+ExecStart=
+ExecStart=/usr/local/bin/kubelet $KUBELET_KUBECONFIG_ARGS $KUBELET_CONFIG_ARGS $KUBELET_KUBEADM_ARGS $KUBELET_EXTRA_ARGS
+"""
+"""The variables and the order of kubeadm's 10-kubeadm.conf."""
 CONFIGURATION = {
     "apiVersion": "kubelet.config.k8s.io/v1beta1",
     "kind": "KubeletConfiguration",
@@ -65,10 +89,19 @@ def kubelet_layers(suite: Suite = DEFAULT) -> Sequence[Path]:
     return packages(suite, *PACKAGES), Program.KUBELET.layer
 
 
-def kubelet_files(cluster: Cluster, node: str) -> dict[str, str]:
+def kubeadm_files(cluster: Cluster, node: str) -> dict[str, str]:
+    """Return the same with kubelet's unit as kubeadm's packages have it, with the empty file for arguments."""
+    return kubelet_files(cluster, node, KUBEADM_UNIT) | {
+        "/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf": KUBEADM_DROP_IN,
+        "/etc/default/kubelet": "KUBELET_EXTRA_ARGS=\n",
+        "/var/lib/kubelet/kubeadm-flags.env": 'KUBELET_KUBEADM_ARGS="--v=2"\n',
+    }
+
+
+def kubelet_files(cluster: Cluster, node: str, unit: str = UNIT) -> dict[str, str]:
     """Return the files of a node whose kubelet registers at the cluster as *node*."""
     return {
-        "/usr/lib/systemd/system/kubelet.service": UNIT,
+        "/usr/lib/systemd/system/kubelet.service": unit,
         "/etc/kubernetes/kubelet.yaml": json.dumps(CONFIGURATION, indent=1),
         "/etc/kubernetes/kubelet.conf": cluster.node_client(node).kubeconfig(),
         "/usr/local/lib/lab/prepare-kubelet": PREPARE,

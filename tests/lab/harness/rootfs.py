@@ -82,6 +82,7 @@ MASKED = ("apt-daily.timer", "apt-daily-upgrade.timer", "dpkg-db-backup.timer", 
 DISABLED = ("systemd-resolved.service",)
 """Installed for the tests that start it; a node of the systems that nodenet replaces does not run it."""
 BUILD_TIMEOUT = 1800.0
+MIRROR = "http://deb.debian.org/debian"
 
 
 def rootfs(suite: Suite = DEFAULT) -> Path:
@@ -104,16 +105,20 @@ def key(suite: Suite = DEFAULT) -> str:
     return f"{suite.value}-{hashlib.sha256(recipe.encode()).hexdigest()[:16]}"
 
 
-def packages(suite: Suite, *names: str) -> Path:
-    """Return a layer with further packages, for nodes of *suite*; install them on first use."""
+def packages(suite: Suite, *names: str, beside: Suite | None = None) -> Path:
+    """Return a layer with further packages, for nodes of *suite*; install them on first use.
+
+    A package that *suite* does not have is installed from the release *beside* it.
+    """
     base = rootfs(suite)
     shelf = host.cache() / "rootfs-layers"
     shelf.mkdir(parents=True, exist_ok=True)
-    made = shelf / f"{base.name}-{hashlib.sha256(' '.join(names).encode()).hexdigest()[:16]}"
+    words = " ".join((*names, *([f"beside={beside.value}"] if beside else [])))
+    made = shelf / f"{base.name}-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
     with locked(shelf / "lock"):
         if not made.is_dir():
             host.progress(f"installing {' '.join(names)} of Debian {suite.value} into a layer (once)")
-            _install(base, names, made)
+            _install(base, names, made, beside)
         os.utime(made)
         host.prune(shelf, keep=2 * len(Suite))
     return made
@@ -179,17 +184,21 @@ def _finish(root: Path) -> None:
         host.call(["systemctl", f"--root={root}", "disable", "--quiet", unit])
 
 
-def _install(base: Path, names: Sequence[str], made: Path) -> None:
+def _install(base: Path, names: Sequence[str], made: Path, beside: Suite | None) -> None:
     with tempfile.TemporaryDirectory(prefix="new-", dir=made.parent) as scratch:
         fresh = Path(scratch) / "layer"
         with merged([base], fresh) as root:
             network = root / "etc/resolv.conf"  # a link to a file of systemd-resolved, which does not run
             network.unlink(missing_ok=True)
             network.write_text(Path("/etc/resolv.conf").read_text())
+            more = root / "etc/apt/sources.list.d/beside.list"
+            if beside:
+                more.write_text(f"deb {MIRROR} {beside.value} main\n")
             apt: list[str | Path] = ["chroot", root, "/usr/bin/env", "DEBIAN_FRONTEND=noninteractive", "apt-get", "-qq"]
             host.call([*apt, "update"], timeout=BUILD_TIMEOUT)
             host.call([*apt, "-y", "install", *names], timeout=BUILD_TIMEOUT)
             network.write_text("")
+            more.unlink(missing_ok=True)
         for name in ("var/cache/apt", "var/lib/apt/lists"):
             shutil.rmtree(fresh / name)
         fresh.chmod(0o755)

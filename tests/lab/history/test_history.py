@@ -72,13 +72,18 @@ def test_back_to_each_of_five_files_with_power_cuts_between(product_node: NodeFa
         node.run("nodenetctl reload --wait", check=False, timeout=90)
         settle(node)
         seen.append(lasting(node))
-    assert [each["number"] for each in entries(node)] == [5, 4, 3, 2, 1]
+    assert [(each["number"], each["who"]) for each in entries(node)] == [
+        *((number, "reload (uid 0)") for number in (5, 4, 3, 2)),
+        (1, "boot"),
+    ]
     for number in (2, 4, 1, 3, 5):
         node.run("nm-online -s -q -t 60", timeout=90)  # while NetworkManager starts, a trial is refused
         node.run(f"nodenetctl rollback --to {number}", timeout=120)
         assert lasting(node) == seen[number - 1], f"back at {number}"
         assert node.run(f"cat {OWN}").stdout == FILES[number - 1]
-        assert entries(node)[0]["kind"] == "rollback"
+        newest = entries(node)[0]
+        assert newest["kind"] == "rollback"
+        assert newest["who"].startswith("rollback by root")
         node.power_cut()
         node.boot()
         settle(node)

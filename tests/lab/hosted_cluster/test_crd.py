@@ -5,6 +5,7 @@ What the API takes, a node can use; what a rule refuses, a node would refuse too
 
 from __future__ import annotations
 
+import json
 from ipaddress import ip_address
 from typing import Any
 
@@ -127,6 +128,30 @@ def test_an_object_without_a_spec_gets_every_default_and_kubectl_shows_it(cluste
         with pytest.raises(ApiError, match="Unsupported value"):
             cluster.admin.patch(f"{RESOURCE}/status", {"status": wrong})
     cluster.admin.delete(RESOURCE)
+
+
+def test_what_all_nodes_watch_is_a_quarter_of_a_kilobyte_for_each_node(cluster: Cluster) -> None:
+    """Each change goes to all nodes: the record of who wrote which field made up more than half of the object."""
+    cluster.admin.create(RESOURCES, resource())
+    try:
+        nodes = [
+            {
+                "name": f"worker-{number}.c1.example.com",
+                "role": "worker",
+                "addresses": [f"10.88.{number // 250}.{number % 250 + 1}"],
+                "vips": [],
+                "services": ["dnsmasq", "keepalived"],
+                "healthy": "True",
+                "stack": "nodenet",
+            }
+            for number in range(500)
+        ]
+        for _ in range(2):  # the first write and a change
+            cluster.admin.patch(f"{RESOURCE}/status", {"status": {"nodes": nodes}})
+            nodes[7]["healthy"] = "False"
+        assert len(json.dumps(cluster.admin.get(RESOURCE), separators=(",", ":"))) < 500 * 256
+    finally:
+        cluster.admin.delete(RESOURCE)
 
 
 @pytest.mark.parametrize(

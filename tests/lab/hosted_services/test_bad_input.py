@@ -5,7 +5,7 @@ from __future__ import annotations
 from dns_questions import ask
 from factories import NodeFactory
 from harness import Dhcp, Ipv6, Lan, Node
-from nodenet.core.hosted_services.cache import Cached, render
+from nodenet.core.hosted_services.cluster import Cached, render_cached
 from story import nothing_left, settle, status
 
 API_INT = "api-int.c.example.com"
@@ -45,7 +45,7 @@ def test_what_cannot_be_right_is_named_and_nothing_is_torn_down(
 ) -> None:
     """One boot, one contradiction after another: settings, the resource as a file, and a CA that is missing."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    cache = render(Cached(NODES, "c.example.com", "7"))
+    cache = render_cached(Cached(NODES, "c.example.com", "7"))
     no_ca = 'hosted.ca_file = "/etc/kubernetes/ca.crt"\n'
     node = hosted_node(files={"/var/lib/nodenet/hosted/nodes.json": cache, AUTHORITY: no_ca})
     node.boot()

@@ -9,7 +9,7 @@ from factories import NodeFactory
 from harness import Dhcp, Ipv6, Lab, Lan
 from hosted_watch import stage_ended
 from lookups import resolv_conf, servers, until_first
-from nodenet.core.hosted_services.cache import Cached, render
+from nodenet.core.hosted_services.cluster import Cached, render_cached
 from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS
 from story import causes, nothing_left, ready_monotonic, settle, stage
 
@@ -140,7 +140,7 @@ def test_the_cached_nodes_are_answered_and_a_cache_that_cannot_be_used_is_named(
     """Torn, and of another cluster: named, the boot goes on, and what was written since is read."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     path = PurePosixPath("/var/lib/nodenet/hosted/nodes.json")
-    good = render(Cached(NODES, "c.example.com", "7"))
+    good = render_cached(Cached(NODES, "c.example.com", "7"))
     node = hosted_node(files={str(path): good})
     node.boot()
     settle(node)
@@ -149,7 +149,10 @@ def test_the_cached_nodes_are_answered_and_a_cache_that_cannot_be_used_is_named(
     node.off()
     for content, why in (
         (good[:-40], "its checksum is wrong: it was not written to its end, or was changed"),
-        (render(Cached(NODES, "d.example.com", "7")), "it is of the cluster 'd.example.com', not of c.example.com"),
+        (
+            render_cached(Cached(NODES, "d.example.com", "7")),
+            "it is of the cluster 'd.example.com', not of c.example.com",
+        ),
     ):
         node.write(str(path), content)
         node.boot()

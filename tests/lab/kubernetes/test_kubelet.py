@@ -13,7 +13,7 @@ from factories import NodeFactory
 from harness import Dhcp, Ipv6, Lan, Node, Suite, eventually
 from harness.kube import Cluster
 from harness.kube_client import ApiError
-from harness.kubelet import KUBELET_UNITS, kubelet_files, kubelet_layers
+from harness.kubelet import KUBELET_UNITS, kubeadm_files, kubelet_files, kubelet_layers
 from story import node_file, settle, told_of_cycles
 
 NAME = "worker-0"
@@ -88,6 +88,39 @@ def test_kubelet_registers_with_the_published_node_ips(
         assert boots[0] == boots[1]
         if case == "static":
             assert boots[0] == ["10.88.0.50", "fd88::50"]
+
+
+def test_kubeadms_kubelet_registers_with_the_published_node_ips(
+    product_node: NodeFactory, products: Callable[[Suite], Path], lan: Lan
+) -> None:
+    """eth0 has a second address, which kubelet would choose from as well; boot-report ends with kubelet's start.
+
+    An administrator's own `--node-ip` counts for kubelet, and is a problem with a remedy.
+    """
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.SLAAC))
+    with Cluster(lan) as cluster:
+        files = {SETTINGS: DUAL_STACK, node_file(f"{NAME}.yml"): STATIC, **kubeadm_files(cluster, NAME)}
+        node = product_node(NAME, layers=[products(Suite.FORKY), *kubelet_layers()], files=files)
+        node.enable(*KUBELET_UNITS)
+        node.boot()
+        document = settle(node)
+        assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50", "fd88::50"])
+        assert registered(cluster, node) == document["node_ips"]
+        words = node.run("tr '\\0' ' ' < /proc/$(systemctl show -P MainPID kubelet)/cmdline").stdout
+        assert words.count("--node-ip=") == 1
+        assert "--node-ip=10.88.0.50,fd88::50 --config=" in words
+        assert "kubelet" in node.run("nodenetctl boot-report | tail -3").stdout
+        node.write("/etc/default/kubelet", "KUBELET_EXTRA_ARGS=--node-ip=10.88.0.50,fd88::5\n")
+        node.run("ip address add fd88::5/64 dev eth0; systemctl restart kubelet")
+        wrong = "kubelet runs with --node-ip=10.88.0.50,fd88::5; published is 10.88.0.50,fd88::50"
+        eventually(lambda: wrong in _status(node), "the problem", timeout=90)
+        node.write("/etc/default/kubelet", "KUBELET_EXTRA_ARGS=\n")
+        node.run("systemctl restart kubelet")
+        eventually(lambda: _status(node).startswith("ok "), "the node to be ok again", timeout=90)
+
+
+def _status(node: Node) -> str:
+    return node.run("nodenetctl status", check=False).stdout
 
 
 def test_the_api_of_the_lab(lan: Lan) -> None:

@@ -67,7 +67,7 @@ def test_a_file_that_has_no_ipv6_gateway_and_does_not_say_so(
         return
     assert judged["status"] == "failed", judged
     assert "the node has no IPv6 default route any more" in judged["detail"]
-    assert "{destination: ::/0, state: absent" in str(status(node)["problems"]), "the remedy"
+    assert "state: absent, next-hop-interface: NAME}" in str(status(node)["problems"]), "the remedy"
     node.wait_until(BOTH, timeout=30)
 
 

@@ -239,6 +239,32 @@ def test_a_second_address_does_not_move_the_node_ip_and_its_loss_is_told(product
     nothing_left(node)
 
 
+def test_a_file_that_moves_the_node_ip_is_never_called_ok(product_node: NodeFactory, lan: Lan) -> None:
+    """It is applied, and kubelet runs with an address that the node has no more: the order and the status say so."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    (before,) = settle(node)["node_ips"]
+    node.record("kubelet")
+    node.write("/etc/nmstate/openshift/worker-0.yml", MOVED)
+    done = node.run("nodenetctl reload --wait", check=False, timeout=60)
+    assert done.returncode == 1, done
+    assert f"the reload is carried out, but Node IP {before} is missing (eth0: has 10.88.0.50)" in done.stderr
+    document = json.loads(node.run("nodenetctl status --json", check=False).stdout)
+    assert (document["health"], document["node_ips_missing"]) == ("degraded", True)
+
+
+MOVED = """interfaces:
+- name: eth0
+  type: ethernet
+  state: up
+  ipv4: {enabled: true, dhcp: false, address: [{ip: 10.88.0.50, prefix-length: 24}]}
+routes:
+  config:
+  - {destination: 0.0.0.0/0, next-hop-address: 10.88.0.1, next-hop-interface: eth0}
+"""
+
+
 def test_two_links_on_one_subnet(product_node: NodeFactory, lan: Lan) -> None:
     """The lower IPv4 metric has the node IPs in every boot, whichever link's checks and router were faster at first."""
     lan.start_dhcp(Dhcp())

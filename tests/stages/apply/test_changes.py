@@ -24,8 +24,7 @@ from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.links import Links
 from nodenet.stages.apply.changes import PATIENCE_SECONDS, Changes
-from nodenet.stages.apply.network_before import network_of_file
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.records import CHANGE, INTENT
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", path="/etc/eth0", settings={"ipv4": {"method": "auto"}})

@@ -47,15 +47,19 @@ def test_the_newest_good_entry_is_the_way_back() -> None:
     )
 
 
-def test_the_good_entry_outlives_the_bounds() -> None:
+def test_the_good_entry_and_the_one_in_force_outlive_the_bounds() -> None:
+    """Refused files and changes of br-ex are many; the entry in force knows what earlier files have left over."""
     history = History(FakeFiles())
     history.mark_good(history.add(entry("good")))
-    for number in range(MOST_ENTRIES + 5):
-        history.add(entry(f"a: {number}\n"))
+    history.add(entry("in force"))
+    for number in range(MOST_ENTRIES):
+        history.add(entry(f"a: {number}\n", result=Result.REFUSED))
+        history.add(replace(entry("in force"), kind=(Kind.BRIDGE, Kind.BRIDGE_REMOVAL)[number % 2]))
     assert len(history.numbers()) == MOST_ENTRIES
-    good = history.good("w").entry
-    assert good is not None
-    assert good.number == 1
+    good, in_force = history.good("w").entry, history.in_force()
+    assert good
+    assert in_force
+    assert (good.number, in_force.number) == (1, 2)
 
 
 def test_a_damaged_entry_is_skipped_and_said_once_and_its_number_is_not_used_again() -> None:

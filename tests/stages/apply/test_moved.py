@@ -16,8 +16,7 @@ from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read
 from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.moved import prepared
-from nodenet.stages.apply.network_before import network_of_file
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 
 MOVES = {"interfaces": [{"name": "eth0", "ipv4": {"enabled": False}}]}
 FILE = read("w.yml", b"interfaces:\n- name: eth0\n  type: ethernet\n")

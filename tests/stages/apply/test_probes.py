@@ -15,8 +15,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Link, NextHop, Snapshot
 from nodenet.core.probes.questions import Answer, Scope
 from nodenet.core.probes.verdict import ProbeFailed
-from nodenet.core.settings.hosted import HostedSettings
-from nodenet.core.settings.model import ProbeTarget, Settings
+from nodenet.core.settings.model import HostedSettings, ProbeTarget, Settings
 from nodenet.stages.apply.probes import FORWARD_SECONDS, GATEWAY_SECONDS, HTTPS_SECONDS, Probes
 from nodenet.stages.apply.probing import Probing
 from probes_rig import DEFAULT, GATEWAY, OFFLINE, ONLINE, SECONDS, WISH, Rig, SlowNeighbours, file, probed, timed

@@ -15,8 +15,8 @@ from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.network_manager.leases import KEPT_SECONDS, LeaseMark
 from nodenet.core.node_file.content import Desired, parse
-from nodenet.core.node_file.demands import Demands, Lease
 from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.links import Demands, Lease
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.probes import DAD_SECONDS, FORWARD_SECONDS, LEASE_SECONDS, Probes

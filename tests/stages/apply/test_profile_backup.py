@@ -11,7 +11,7 @@ from fakes import FakeFiles, FakeProfiles
 from nodenet.core.errors import PublishFailed
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Profile
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper
 
 FILE = PurePosixPath("/etc/NetworkManager/system-connections/eth0.nmconnection")
 TEXT = "# uplink of rack 7\n[connection]\nid=eth0\n"

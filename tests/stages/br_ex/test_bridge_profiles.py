@@ -13,7 +13,7 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Lease6, Profile
-from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
+from nodenet.stages.br_ex.leases import BridgeProfiles
 
 PROFILE = Profile("u-1", "br-ex-if", "ovs-interface", "br-ex")
 ROW = Device("br-ex", "ovs-bridge", profile=Profile("u-0", "br-ex-br", "ovs-bridge", "br-ex"))

@@ -18,7 +18,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
-from nodenet.stages.br_ex.lost_network import LOST_SECONDS
+from nodenet.stages.br_ex.recover_first import LOST_SECONDS
 
 
 class Chooser:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from ipaddress import IPv4Interface, ip_address
+from ipaddress import ip_address
 from pathlib import PurePosixPath
 from typing import Any
 
@@ -29,7 +29,6 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.network_manager.profiles import Device, Lease4, Profile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
 from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, RecoverFirst
@@ -110,65 +109,6 @@ async def test_an_address_whose_lease_ended_has_left_the_bridge_before_the_choic
 
 
 ON_BRIDGE = Snapshot(addresses=(Address(NODE_IP, 24, "br-ex"),))
-
-
-async def test_an_ended_lease_that_an_activation_brings_back_is_removed_before_the_choice() -> None:
-    """NetworkManager had planned it before the profile was changed, with a copy of the old profile (R3)."""
-    kernel = FakeKernel()
-    rig, chooser, stage = of_next_boot(LEASED, kernel=kernel)
-    kernel.now = Snapshot()  # the bridge is not activated yet
-    rig.clock.now += 7 * 86400
-    await stage.attempt(Facts())
-    kernel.now = ON_BRIDGE
-    await stage.attempt(Facts())
-    await stage.attempt(Facts())
-    assert chooser.saw == [["set", "reapply"], ["set", "reapply"] * 2, ["set", "reapply"] * 2]
-
-
-@pytest.mark.parametrize(("lifetime", "waits"), [(None, True), (3600, False)])
-async def test_an_ended_lease_that_comes_back_during_the_choice_is_not_published(
-    lifetime: int | None, *, waits: bool
-) -> None:
-    """One that the DHCP server has given again has a lifetime (R3)."""
-    kernel = FakeKernel()
-    rig, chooser, stage = of_next_boot(LEASED, kernel=kernel)
-    kernel.now = Snapshot()
-    rig.clock.now += 7 * 86400
-    chooser.meanwhile = lambda: setattr(
-        kernel, "now", Snapshot(addresses=(Address(NODE_IP, 24, "br-ex", valid_lifetime=lifetime),))
-    )
-    assert isinstance(await stage.attempt(Facts()), Waiting if waits else Done)
-
-
-@pytest.mark.parametrize("who", ["administrator", "DHCP server"])
-async def test_an_address_that_came_back_in_another_way_stays(who: str) -> None:
-    """An administrator wrote it into the profile of br-ex, or a server gives it without an end (R3)."""
-    kernel = FakeKernel()
-    rig, chooser, stage = of_next_boot(LEASED, kernel=kernel)
-    kernel.now = Snapshot()
-    rig.clock.now += 7 * 86400
-    await stage.attempt(Facts())
-    address = {"ipv4": {"address-data": [{"address": str(NODE_IP), "prefix": 24}]}} if who == "administrator" else {}
-    lease = None if address else Lease4(IPv4Interface(f"{NODE_IP}/24"))
-    profile = Profile("u-br-ex", "br-ex-if", "ovs-interface", "br-ex", settings=address)
-    rig.profiles.found = Inventory((Device("br-ex", "ovs-interface", profile=profile, lease4=lease),), (profile,))
-    kernel.now = ON_BRIDGE
-    assert isinstance(await stage.attempt(Facts()), Done)
-    assert chooser.saw == [["set", "reapply"]] * 2
-
-
-async def test_whether_an_ended_lease_is_back_is_asked_again_where_network_manager_is_silent() -> None:
-    """It is not published before that is known (R3)."""
-    kernel = FakeKernel()
-    rig, chooser, stage = of_next_boot(LEASED, kernel=kernel)
-    kernel.now = Snapshot()
-    rig.clock.now += 7 * 86400
-
-    def silent() -> None:
-        kernel.now, rig.profiles.broken = ON_BRIDGE, Unavailable("NetworkManager does not answer")
-
-    chooser.meanwhile = silent
-    assert isinstance(await stage.attempt(Facts()), Waiting)
 
 
 async def test_a_clock_that_is_behind_proves_nothing() -> None:

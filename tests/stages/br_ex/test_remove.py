@@ -11,17 +11,19 @@ from structlog.testing import capture_logs
 
 from br_ex_cases import CASES, facts_of
 from br_ex_rig import FLAG, LEASE, Rig
-from fakes import FakeProfiles
+from fakes import FakeNmstate, FakeProfiles
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Skipped, Waiting
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.history.entry import Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
+from nodenet.stages.apply.history import History
 from nodenet.stages.apply.records import BRIDGE
 from nodenet.stages.br_ex.stage import PATIENCE_SECONDS
 
@@ -48,6 +50,23 @@ async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
     again = Rig(files=made.files)
     assert isinstance(await again.attempt(), Skipped)
     assert isinstance(await again.attempt(retry_refused=True, by_name=True), Done)
+
+
+async def test_the_history_has_what_became_of_the_bridge_and_who_asked_for_it() -> None:
+    """The entry of the node file in force stays; a removal of nothing, and a second look, are no changes."""
+    made = await bridge_of_ours()
+    history = History(made.files)
+    await made.attempt(remove_bridge=True, who="bridge remove (uid 0)")
+    await made.attempt(remove_bridge=True)
+    failure = NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there")
+    nmstate = FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure])
+    await Rig(files=made.files, nmstate=nmstate).attempt(by_name=True, who="bridge make (uid 0)")
+    assert [(each.kind, each.result, each.who, each.cause) for each in history.all()] == [
+        (Kind.BRIDGE, Result.REFUSED, "bridge make (uid 0)", "br-ex is not there"),
+        (Kind.BRIDGE_REMOVAL, Result.COMMITTED, "bridge remove (uid 0)", ""),
+        (Kind.BRIDGE, Result.COMMITTED, "boot", ""),
+    ]
+    assert history.in_force() is None
 
 
 async def test_an_uplink_that_is_no_port_at_the_moment_gets_its_profile_back_too() -> None:

@@ -13,7 +13,7 @@ from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper
 from nodenet.stages.br_ex.repair import BridgeRepairer
 
 UPLINK = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")

@@ -10,7 +10,7 @@ from nodenet.core.boot.outcome import Done, Failed, Outcome
 from nodenet.core.errors import Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip.select import Selection
-from nodenet.stages.br_ex.lost_network import LOST_SECONDS
+from nodenet.stages.br_ex.recover_first import LOST_SECONDS
 from nodenet.stages.br_ex.stage import GIVEN_UP
 from virtual_time import VirtualLoop
 

@@ -18,7 +18,7 @@ from nodenet.core.boot.outcome import Again, Done, Failed, Problem, Topic, Waiti
 from nodenet.core.boot.request import Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -122,6 +122,23 @@ async def test_an_apply_that_fails_is_never_tried_again_by_a_timer() -> None:
     assert outcome.again == Again(frozenset({Topic.OVS, Topic.UPLINK}), since=outcome.again.since)
     assert outcome.again.since >= began > 0  # what came before the try is no reason for another one
     assert outcome.problem.remedy.endswith("; then run `nodenetctl bridge make`")
+
+
+async def test_events_bring_about_a_bounded_number_of_tries() -> None:
+    """A gateway that comes and goes would cut the node off again and again; an order starts the count again."""
+    failures: list[NodenetError] = [NmstateFailure(FailureKind.VERIFICATION, "br-ex is not there") for _ in range(9)]
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=failures))
+    facts = Facts(selection=Selection(rig.node_ips, "eth0"))
+    outcomes = [await rig.stage.attempt(facts, Request(1, retry_refused=True)) for _ in range(5)]
+    assert [bool(each.again and each.again.topics) for each in outcomes if isinstance(each, Failed)] == [True] * 4 + [
+        False
+    ]
+    assert isinstance(outcomes[-1], Failed)
+    assert "in 5 tries" in outcomes[-1].problem.cause
+    outcomes = [await rig.stage.attempt(facts, Request(2, retry_refused=True)) for _ in range(4)]
+    assert all(isinstance(each, Failed) and each.again and each.again.topics for each in outcomes)
+    assert isinstance(await rig.stage.attempt(facts, Request(2, retry_refused=True)), Done)
+    assert rig.nmstate.fails == []
 
 
 @pytest.mark.parametrize(

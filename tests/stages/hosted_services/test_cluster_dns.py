@@ -10,11 +10,11 @@ from structlog.testing import capture_logs
 
 from fakes import FakeProbe
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.upstreams import Place
+from nodenet.core.hosted_services.dnsmasq import Place
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.sock_diag import Listening
-from nodenet.core.settings.hosted import ClusterDnsTrust
-from nodenet.stages.hosted_services.cluster_dns import Asks, ClusterDns
+from nodenet.core.settings.model import ClusterDnsTrust
+from nodenet.stages.hosted_services.node_dns import Asks, ClusterDns
 
 LOCAL, NODE_IP = ip_address("127.0.0.1"), ip_address("192.0.2.10")
 PLACE = (LOCAL, 5354)

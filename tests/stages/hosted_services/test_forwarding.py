@@ -12,12 +12,12 @@ from fakes import BOOT_ID, FakeSysctls
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services.forwarding import forwarding_link
+from nodenet.core.hosted_services.dns import forwarding_link
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings
 from nodenet.core.status.document import BootStatus
-from nodenet.stages.hosted_services.forwarding import Forwarding
+from nodenet.stages.hosted_services.node_dns import Forwarding
 
 V4, V6 = "net/ipv4/conf/forwarding", "net/ipv6/conf/forwarding"
 VIPS = Settings(platform="baremetal", api_vips=(ip_address("192.0.2.2"),))

@@ -15,19 +15,37 @@ from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeOvsdb, FakePro
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.running import DnsLook, Running
-from nodenet.core.hosted_services.two_stacks import Listener, Others
+from nodenet.core.hosted_services.paths import OWED_RESTART
+from nodenet.core.hosted_services.units import DnsLook, Listener, Others, Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings
-from nodenet.core.settings.model import Settings
-from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges
+from nodenet.core.settings.model import Enabled, HostedMode, HostedSettings, Settings
+from nodenet.stages.hosted_services.node_dns import CONFIGURATION, LOCALHOST, UNIT, NodeDns, NodeDnsEdges, OwedRestart
 from stages.hosted_services.test_cluster_dns import SERVICE, FakeNames, FakeSockets
 from stages.hosted_services.test_on_disk import NODE, FakeApiInt, FakeCaches, cached
+
+
+def test_it_is_owed_until_it_is_done_also_by_another_nodenetd() -> None:
+    disk = FakeFiles()
+    first = OwedRestart(FakeTexts(disk))
+    first.note(changed=False)
+    assert (first.is_owed, disk.content) == (False, {})
+    first.note(changed=True)
+    first.note(changed=False)
+    assert first.is_owed
+    second = OwedRestart(FakeTexts(disk))
+    second.note(changed=False)
+    assert second.is_owed
+    assert set(disk.content) == {str(OWED_RESTART)}
+    second.done()
+    third = OwedRestart(FakeTexts(disk))
+    third.note(changed=False)
+    assert (second.is_owed, third.is_owed, disk.content) == (False, False, {})
+
 
 NODE_IP, SITE = ip_address("192.0.2.10"), ip_address("10.0.0.1")
 VIP = ip_address("192.0.2.2")

@@ -8,9 +8,8 @@ from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.hosted_services import fallback
-from nodenet.core.hosted_services.cache import Cached, render
-from nodenet.core.hosted_services.fallback import Trial, Way
+from nodenet.core.hosted_services.api_int import Trial, Way, render_trial
+from nodenet.core.hosted_services.cluster import Cached, render_cached
 from nodenet.core.hosted_services.model import Options, Origin, Role
 from nodenet.core.hosted_services.plan import NodePlan
 from nodenet.core.ip import Family
@@ -68,7 +67,7 @@ class FakeApiInt:
 
 
 def cached(document: object, domain: str = OPTIONS.cluster_domain) -> bytes:
-    return render(Cached(document, domain, "7"))
+    return render_cached(Cached(document, domain, "7"))
 
 
 async def look(caches: FakeCaches) -> NodePlan:
@@ -88,11 +87,11 @@ async def test_a_balancer_that_nodenet_hosted_found_dead_has_no_name() -> None:
     disk = OnDisk(caches, api_int, OPTIONS)
     assert "192.0.2.99 api-int.c.example.com" in (await disk.judged("m0", FACTS, SNAPSHOT)).plan.hosts
     balancer = frozenset({ip_address("192.0.2.99")})
-    api_int.write(fallback.render(Trial(balancer, Way.VIP, balancer)))
+    api_int.write(render_trial(Trial(balancer, Way.VIP, balancer)))
     found = (await disk.judged("m0", FACTS, SNAPSHOT)).plan
     assert "192.0.2.2 api-int.c.example.com" in found.hosts
     assert "192.0.2.99" in found.problems[0]
-    api_int.write(fallback.render(Trial(balancer, Way.EXTERNAL)))
+    api_int.write(render_trial(Trial(balancer, Way.EXTERNAL)))
     assert "192.0.2.99 api-int.c.example.com" in (await disk.judged("m0", FACTS, SNAPSHOT)).plan.hosts
 
 

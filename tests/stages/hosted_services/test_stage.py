@@ -2,26 +2,91 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass, field, replace
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 import pytest
 
-from fakes import FakeClock, FakeFiles, FakeNodeDns, FakeProbe, FakeServiceUnits, FakeTable
+from fakes import FakeClock, FakeFiles, FakeNodeDns, FakeOvsdb, FakeProbe, FakeServiceUnits, FakeTable
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.model import Here, Inputs
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Here, Inputs, Place, options_of
 from nodenet.core.hosted_services.paths import COMPANION
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS
+from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.settings.hosted import Enabled, HostedMode, HostedSettings, KubernetesSettings
-from nodenet.core.settings.model import Settings
-from nodenet.stages.hosted_services.stage import STOPPED, TOPICS, HostedEdges, HostedServicesStage
+from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.settings.model import Enabled, HostedMode, HostedSettings, KubernetesSettings, Settings
+from nodenet.stages.hosted_services.stage import (
+    RETRY_SECONDS,
+    STOPPED,
+    TOPICS,
+    HostedEdges,
+    HostedServicesStage,
+    OutsideLinks,
+)
+
+HERE = Here("n", {Family.IPV4: Place(ip_address("192.0.2.10"), "eth0", ip_network("192.0.2.0/24"))})
+ALONE = Snapshot((Link(1, "eth0"),), (Address(ip_address("192.0.2.10"), 24, "eth0"),))
+BRIDGE = Snapshot(
+    (*ALONE.links, Link(2, "storage", kind="openvswitch")),
+    (*ALONE.addresses, Address(ip_address("198.51.100.1"), 24, "storage")),
+)
+
+
+@dataclass
+class Database(FakeOvsdb):
+    """Counts the questions; it may be silent."""
+
+    asked: int = 0
+    silent: bool = False
+
+    async def bridges(self) -> tuple[OvsBridge, ...]:
+        self.asked += 1
+        if self.silent:
+            await asyncio.sleep(3600)
+        return await super().bridges()
+
+
+def rig() -> tuple[Database, FakeClock, OutsideLinks]:
+    database, clock = Database(held=(OvsBridge("storage"),)), FakeClock()
+    return database, clock, OutsideLinks(database, clock)
+
+
+async def test_the_database_is_asked_where_its_links_have_changed() -> None:
+    database, _, links = rig()
+    assert await links.look(HERE, ALONE) == ("eth0",)
+    assert database.asked == 0
+    for _ in range(3):
+        assert await links.look(HERE, BRIDGE) == ("eth0", "storage")
+    assert database.asked == 1
+    assert await links.look(HERE, ALONE) == ("eth0",)
+    assert await links.look(HERE, BRIDGE) == ("eth0", "storage")
+    assert database.asked == 2
+
+
+async def test_a_database_that_is_dead_or_silent_is_asked_again_later() -> None:
+    database, clock, links = rig()
+    database.up, database.silent = False, True
+    assert await links.look(HERE, BRIDGE) == ("eth0",)
+    database.silent = False
+    assert await links.look(HERE, BRIDGE) == ("eth0",)
+    assert database.asked == 1
+    clock.now += RETRY_SECONDS
+    assert await links.look(HERE, BRIDGE) == ("eth0",)
+    database.up = True
+    clock.now += RETRY_SECONDS
+    assert await links.look(HERE, BRIDGE) == ("eth0", "storage")
+    database.up = False
+    clock.now += 2 * RETRY_SECONDS
+    assert await links.look(HERE, BRIDGE) == ("eth0", "storage")
+
 
 NODE_IP = ip_address("192.0.2.10")
 FACTS = Facts(selection=Selection((NODE_IP,), "eth0"))

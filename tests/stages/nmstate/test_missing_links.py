@@ -33,7 +33,7 @@ class Rig:
         self.missing = MissingLinks(self.kernel, self.files, self.systemd, self.clock)
 
     def job(self, *, ordered: bool = False) -> Job:
-        return Job(FILE, parse(FILE), Facts(), self.clock.now, retry_refused=ordered)
+        return Job(FILE, parse(FILE), Facts(), self.clock.now, retry_refused=ordered, who="boot")
 
     async def awaited(self, *, ordered: bool = False) -> Waiting | None:
         return await self.missing.awaited(self.job(ordered=ordered), GONE)

@@ -60,6 +60,7 @@ from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
+from nodenet.stages.nmstate.other_names import OtherNames
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
@@ -104,7 +105,8 @@ class Rig:
         self.pipeline = Pipeline(edges, Settings())
         going_back, recorder = GoingBack(edges, self.pipeline), Recorder.of(edges, Settings())
         taken = Taken(self.systemd)
-        own = (self.pipeline, settling, self.probes, quarantine, missing, going_back, recorder, taken)
+        names = OtherNames(self.kernel, edges.profiles, self.files, self.clock)
+        own = (self.pipeline, settling, self.probes, quarantine, missing, going_back, recorder, names, taken)
         self.stage = NmstateStage(edges, *own, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:

@@ -7,7 +7,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Failed, Problem
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.published_files import KUBELET
+from nodenet.core.node_ip.kubelets import KUBELET
 from nodenet.stages.nmstate.taken import Taken
 
 REFUSED = Failed(Problem(Message.PROBE_FAILED, "in use", "Find the other host"), Facts())

@@ -328,3 +328,24 @@ async def test_files_and_units_that_changed_meanwhile_are_not_confirmed() -> Non
     rig.systemd.unanswered = None
     assert isinstance(await rig.stage.attempt(facts, Request(reselect=True)), Done)
     assert await rig.stage.confirm(facts) is None
+
+
+async def test_each_kubelet_of_the_node_gets_what_it_reads() -> None:
+    """Kubeadm's an argument, RKE2 a file; a second run writes nothing, and the file is read without a reload."""
+    rig = Rig(FakeKernel(host(V4))).with_units()
+    units = rig.systemd.units
+    units["kubelet.service"] = UnitEnvironment({}, command=("/usr/bin/kubelet", "$KUBELET_EXTRA_ARGS"))
+    units["rke2-agent.service"] = UnitEnvironment({}, command=("/usr/local/bin/rke2", "agent"))
+    rig.systemd.read()
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.problem is None
+    assert b'Environment="KUBELET_EXTRA_ARGS=--node-ip=192.0.2.5"\n' in rig.files.content[KUBELET]
+    assert rig.files.content["/etc/rancher/rke2/config.yaml.d/90-nodenet.yaml"] == b'node-ip: "192.0.2.5"\n'
+    assert "/etc/rancher/k3s/config.yaml.d/90-nodenet.yaml" not in rig.files.content
+    before, reloads = dict(rig.files.content), rig.systemd.reloads
+    assert isinstance(await rig.attempt(), Done)
+    assert (rig.files.content, rig.systemd.reloads) == (before, reloads)
+    assert await rig.stage.confirm(outcome.facts) is None
+    rig.files.content["/etc/rancher/rke2/config.yaml.d/90-nodenet.yaml"] = b""
+    assert "90-nodenet.yaml was changed" in (await rig.stage.confirm(outcome.facts) or "")

@@ -49,7 +49,7 @@ from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialO
 from nodenet.edge.files.disk import STRAY
 from nodenet.stages.apply.history import History
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
-from nodenet.stages.trial.wiring import trial_of
+from nodenet.stages.trial.run import trial_of
 from probes_rig import GATEWAY, ONLINE
 
 TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n  mtu: 1400\n"

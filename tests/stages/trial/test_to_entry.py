@@ -60,7 +60,7 @@ async def test_the_network_comes_back_and_its_file_is_the_one_of_the_node() -> N
     assert str(CHANGE) not in node.files.content
     newest = History(node.files).newest()
     assert newest is not None
-    assert (newest.number, newest.kind, newest.good, newest.who) == (2, Kind.ROLLBACK, True, "root")
+    assert (newest.number, newest.kind, newest.good, newest.who) == (2, Kind.ROLLBACK, True, "rollback by root")
 
 
 async def test_what_was_not_good_is_not_good_by_that_and_its_boots_count() -> None:

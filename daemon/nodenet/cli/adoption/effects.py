@@ -5,18 +5,21 @@ Each step may be done again: what is already so is left as it is.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
 
 from nodenet.cli import status
-from nodenet.cli.adoption import bridges, gather
-from nodenet.cli.adoption.gather import Before
-from nodenet.cli.adoption.published import remove_published, take_note_out
+from nodenet.cli.adoption import gather
+from nodenet.cli.adoption.gather import Before, forget, to_disk, to_memory
+from nodenet.cli.ask import system_bus
+from nodenet.cli.outputs import note
 from nodenet.core.adoption.facts import FAILED, INACTIVE, RUNNING, UnitState, unit_states
 from nodenet.core.adoption.former_chain import (
     COMPANIONS,
+    DNS,
     GATE_COPY,
     MARKS,
     NODENETD,
@@ -28,10 +31,80 @@ from nodenet.core.adoption.former_chain import (
 from nodenet.core.adoption.steps import Kind, Step
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.errors import StageFailed, Unavailable
-from nodenet.core.resolver.view import RESOLV_CONF
-from nodenet.core.status.last_known import has_vanished
+from nodenet.core.ip import IPAddress
+from nodenet.core.node_ip.kubelets import RANCHER, Wiring
+from nodenet.core.node_ip.published_files import (
+    NAMES_NODE_IPS,
+    Publication,
+    files,
+    node_ips,
+    without_arguments,
+)
+from nodenet.core.resolver import resolv_conf
+from nodenet.core.resolver.view import DROP_IN, LEFT_ALONE, RESOLV_CONF, names
+from nodenet.core.status.document import has_vanished
 from nodenet.edge.files import disk
+from nodenet.edge.network_manager.dns import DnsManager
 from nodenet.edge.systemd.systemctl import show, systemctl
+
+# How does the node lose what nodenetd wrote below /etc, when nodenet leaves it?
+
+
+RESOLVED = "systemd-resolved.service"
+
+
+def take_note_out(servers: tuple[IPAddress, ...] = ()) -> None:
+    """Let resolv.conf be as the replaced script writes it, without *servers* unless it has no other ones.
+
+    NetworkManager writes the file again where it did not because of nodenetd. Raises PublishFailed, Unavailable.
+    """
+    content = disk.read(RESOLV_CONF)
+    if content is not None and resolv_conf.is_ours(content) and not Path(RESOLV_CONF).is_symlink():
+        fresh = resolv_conf.without_note(content)
+        for server in servers:
+            fewer = resolv_conf.without(fresh, server)
+            fresh = fewer if resolv_conf.nameservers(fewer) else fresh
+        disk.write(RESOLV_CONF, fresh)
+    if disk.remove(LEFT_ALONE) and (why := asyncio.run(_read_configuration())):
+        note(f"nodenetctl: NetworkManager did not read its configuration: {why}. Run `nmcli general reload`")
+
+
+def remove_published(*, drop_ins: bool) -> None:
+    """Remove what would outlive nodenet: *drop_ins* with node IPs, and the node's own DNS server. Raises as above.
+
+    A drop-in with any other content than nodenetd's is left. Where another program is the node's DNS server, it stays.
+    """
+    published, _ = node_ips({path: disk.read(path) for path in NAMES_NODE_IPS})
+    for path, contents in _drop_ins(published).items() if drop_ins else ():
+        found = disk.read(path)
+        if found and without_arguments(found) in contents:
+            disk.remove(path)
+    own = unit_states(show((DNS,)))[DNS].active in RUNNING
+    take_note_out(published if own else ())
+    if own and any(names(disk.read(DROP_IN), address) for address in published):
+        disk.remove(DROP_IN)
+        systemctl("try-reload-or-restart", RESOLVED)
+    systemctl("daemon-reload")
+
+
+def _drop_ins(published: tuple[IPAddress, ...]) -> dict[PurePosixPath, set[bytes | None]]:
+    """Return what nodenetd may have written for units, without the arguments of kubelet, which depend on its unit."""
+    found: dict[PurePosixPath, set[bytes | None]] = {}
+    wiring = Wiring(rancher=tuple((unit, True) for unit in RANCHER))
+    for remote in (False, True) if published else ():
+        for file in files(Publication(published, remote, wiring)):
+            if file.unit:
+                found.setdefault(file.path, set()).add(file.content)
+    return found
+
+
+async def _read_configuration() -> str | None:
+    try:
+        async with system_bus() as bus:
+            return await DnsManager(bus, lambda: None).read_configuration()
+    except Unavailable as error:
+        return str(error)
+
 
 READY_SECONDS = 300.0
 STOP_SECONDS = 180.0
@@ -55,7 +128,7 @@ class Effects:
             Kind.DROP_INS: self._drop_ins,
             Kind.ENABLED: self._enabled,
             Kind.BRIDGE_ON_DISK: self._bridge_on_disk,
-            Kind.OLD_RECORD: lambda _: bridges.forget(),
+            Kind.OLD_RECORD: lambda _: forget(),
             Kind.MARKER: self._marker,
             Kind.NOT_HELD: self._not_held,
             Kind.PREPENDER_STOPPED: self._prepender,
@@ -87,7 +160,7 @@ class Effects:
             disk.sync(directory)
 
     def _bridge_on_disk(self, step: Step) -> None:
-        (bridges.to_disk if step.forward else bridges.to_memory)(step.names)
+        (to_disk if step.forward else to_memory)(step.names)
 
     def _marker(self, step: Step) -> None:
         if step.forward:

@@ -7,20 +7,18 @@ import json
 import sys
 from pathlib import Path
 
-from nodenet import __version__
 from nodenet.cli.day_one import folder
-from nodenet.cli.day_one.bar import Bar
 from nodenet.core.errors import UsageInvalid
 
 STEPS = ("first", "second", "both")
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
+def add_check(parser: argparse.ArgumentParser) -> None:
     """Add the options."""
     parser.description = (
         "Check a folder of node files, and what install-config, BareMetalHosts and MachineConfigs say of the same "
         "hosts. All findings are printed at once, each with file, line, column, the name of its rule and a remedy; "
-        "docs/day-one.md explains the rules. Exits 0 without errors, 65 with errors, 1 with warnings and --strict."
+        "docs/day-one-rules.md has the rules. Exits 0 without errors, 65 with errors, 1 with warnings and --strict."
     )
     parser.add_argument("path", type=Path, metavar="DIR", help="a folder of node files, or one of them")
     parser.add_argument("--install-config", type=Path, metavar="FILE", help="install-config.yaml of the cluster")
@@ -43,27 +41,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="what the node files are for: the deployment image (first), the running node (second), or both (default)",
     )
     parser.add_argument("--strict", action="store_true", help="exit 1 when there are warnings")
-    form = parser.add_mutually_exclusive_group()
-    form.add_argument("--json", action="store_true", help="print a JSON document")
-    form.add_argument("--sarif", action="store_true", help="print a SARIF 2.1.0 log, for a code review")
+    parser.add_argument("--json", action="store_true", help="print a JSON document")
 
 
-def run(arguments: argparse.Namespace) -> int:
+def run_check(arguments: argparse.Namespace) -> int:
     """Print the findings; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
-    from nodenet.cli.day_one.gathered import gathered  # noqa: PLC0415
+    from nodenet.cli.day_one.findings import gathered  # noqa: PLC0415
     from nodenet.core.day_one import report  # noqa: PLC0415
     from nodenet.core.node_file.finding import Severity  # noqa: PLC0415
 
     listing = folder.listed(arguments.path)
-    with Bar("checking", len(listing.node_files)) as bar:
-        found, files = gathered(arguments, listing, bar.add)
+    found, files = gathered(arguments, listing)
     if not files and not found:
         raise UsageInvalid(f"{arguments.path} has no node file", remedy="Node files end in .yml or .yaml")
     if arguments.json:
         print(json.dumps(report.document(found, files), indent=2))
-    elif arguments.sarif:
-        print(json.dumps(report.sarif(found, __version__), indent=2))
     else:
         findings.printed(found)
         sys.stderr.flush()

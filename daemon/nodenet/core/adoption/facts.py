@@ -25,7 +25,7 @@ from nodenet.core.value import frozen
 
 LOADED, MASKED = "loaded", "masked"
 ACTIVE, INACTIVE, FAILED = "active", "inactive", "failed"
-ENABLED = frozenset({"enabled", "enabled-runtime"})
+ENABLED_STATES = frozenset({"enabled", "enabled-runtime"})
 STARTERS = ("RequiredBy", "WantedBy", "UpheldBy", "TriggeredBy")
 RUNNING = frozenset({"active", "activating", "reloading", "refreshing", "deactivating"})
 
@@ -114,7 +114,7 @@ class AdoptionFacts:
     @property
     def enabled(self) -> bool:
         """Whether nodenetd is started at boot."""
-        return self.unit(NODENETD).file in ENABLED
+        return self.unit(NODENETD).file in ENABLED_STATES
 
     @property
     def hosts(self) -> str:
@@ -156,7 +156,7 @@ def in_charge(units: Mapping[str, UnitState], stages: Mapping[str, str]) -> tupl
     started = {
         name
         for name, state in units.items()
-        if state.load == LOADED and (state.file in ENABLED or not set(state.starters) <= set(EVERY_UNIT))
+        if state.load == LOADED and (state.file in ENABLED_STATES or not set(state.starters) <= set(EVERY_UNIT))
     }
     found = tuple(unit for unit in units_of(stages) if unit in CONFIGURING and unit in started)
     publishers = [unit for unit in units_of(stages) if unit in MAIN[StageName.NODEIP]]

@@ -41,7 +41,7 @@ def reason(file: str, links: Collection[str], there: str) -> str:
 
 def host_has(links: Iterable[Link], speeds: Mapping[str, int]) -> str:
     """Return the NICs among *links* in words; *speeds*: link → Mbit/s, where it is known."""
-    nics = [link for link in links if link.kind in (None, "veth") and not link.loopback]
+    nics = [link for link in links if link.is_nic]
     shown = ", ".join(_in_words(link, speeds.get(link.name, 0)) for link in nics[:MOST])
     more = f" and {len(nics) - MOST} more" * (len(nics) > MOST)
     return f"this host has {shown or 'no NIC'}{more}"

@@ -26,6 +26,8 @@ class Facts:
     """What earlier node files have made and the present one does not name, by the entry of the history."""
     file_families: frozenset[Family] = frozenset()
     """The families in which the node file gives the node a way out."""
+    renamed: tuple[tuple[str, str, str], ...] = ()
+    """NICs that have another name than in the node file: that one, the name of now, the permanent MAC."""
     file_failure: str = ""
     """Why the node file failed in this boot, if it did."""
     selection: Selection | None = None

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 
 from nodenet.core.boot.outcome import Problem
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
+from nodenet.core.node_ip import kubelets
 from nodenet.core.node_ip.environment import drop_in_variables
-from nodenet.core.node_ip.published_files import CRIO, KUBELET, PublishedFile
+from nodenet.core.node_ip.kubelets import FLAG, KUBELET, MICROK8S, RANCHER
+from nodenet.core.node_ip.published_files import CRIO, PublishedFile
 
-PEOPLE = {KUBELET: "kubelet", CRIO: "CRI-O"}
+PEOPLE = {
+    KUBELET: "kubelet",
+    CRIO: "CRI-O",
+    MICROK8S: "MicroK8s",
+    **{unit: unit.removesuffix(".service") for unit in RANCHER},
+}
 """How sentences name the units."""
+Arguments = Mapping[str, Sequence[str] | None]
+"""The arguments of the kubelet that each unit runs, None where none is seen."""
 
 
 def not_in_use(
@@ -32,6 +42,42 @@ def not_in_use(
         return None
     units = " ".join(unit.removesuffix(".service") for unit in sorted(found))  # CRI-O comes before kubelet
     return Problem(Message.NODE_IP_NOT_IN_USE, "; ".join(found.values()), f"Drain the node; {command(units)}")
+
+
+def two_kubelets(running: Sequence[str]) -> Problem | None:
+    """Return the problem of more than one *running* unit with a kubelet."""
+    if len(running) < 2:
+        return None
+    cause = f"{len(running)} kubelets run on this node: {', '.join(running)}"
+    return Problem(Message.NODE_IP_NOT_IN_USE, cause, "Keep one of them: `systemctl disable --now UNIT` for the other")
+
+
+def other_node_ip(arguments: Arguments, node_ips: Sequence[IPAddress]) -> Problem | None:
+    """Return the problem of a kubelet that runs with another node IP than *node_ips*, or without any."""
+    wanted = ",".join(map(str, node_ips))
+    for unit, words in arguments.items():
+        if words is None:
+            continue
+        value = kubelets.given(words)
+        if value is None:
+            cause = f"{PEOPLE[unit]} runs without {FLAG}, so that it chooses its node IP itself; published is {wanted}"
+        elif not kubelets.means(value, node_ips):
+            cause = f"{PEOPLE[unit]} runs with {FLAG}={value}; published is {wanted}"
+        else:
+            continue
+        return Problem(Message.NODE_IP_NOT_IN_USE, cause, _wire(unit, wanted, own=value is not None))
+    return None
+
+
+def _wire(unit: str, wanted: str, *, own: bool) -> str:
+    """Return what lets *unit* start with *wanted*; *own*: it has a node IP of its own."""
+    if unit == MICROK8S:
+        change = f"Write `{FLAG}={wanted}` into `/var/snap/microk8s/current/args/kubelet`"
+    elif own:
+        change = f"Take {FLAG} out of the arguments that `systemctl cat {unit}` and its environment files give it"
+    else:
+        change = f"Add `{FLAG}=${{KUBELET_NODE_IPS}}` to ExecStart= with `systemctl edit --full {unit}`"
+    return f"{change}; then drain the node, run `nodenetctl reload`, and {command(unit.removesuffix('.service'))}"
 
 
 def command(units: str) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from html import escape
 
-from nodenet.core.boot_report.timeline import DAEMON, LANES, Kind, Report, Span
+from nodenet.core.boot_report.timeline import DAEMON, FOLLOWERS, LANES, Kind, Report, Span
 
 LEFT, WIDTH, RIGHT = 150, 800, 30
 LANE, BAR, HEAD, FOOT = 24, 14, 80, 44
@@ -40,7 +40,7 @@ LEGEND = (
     ("others", "other programs work"),
     ("failed", "failed"),
 )
-OTHERS = frozenset(LANES[: LANES.index(DAEMON)]) | frozenset(LANES[-3:])
+OTHERS = frozenset(LANES[: LANES.index(DAEMON)]) | frozenset(LANES[-len(FOLLOWERS) :])
 
 
 def picture(reports: Sequence[Report]) -> str:

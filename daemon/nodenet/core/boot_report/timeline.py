@@ -29,7 +29,10 @@ NETWORK_MANAGER = "NetworkManager"
 STARTUP_COMPLETE = "startup complete"
 """NetworkManager logs this when every device with a profile is activated or has failed."""
 SOURCES = (f"{NETWORK_MANAGER}.service", "ovsdb-server.service", "ovs-vswitchd.service")
-FOLLOWERS = ("nodenet-ready.service", "crio.service", "kubelet.service")
+FOLLOWERS = (
+    *("nodenet-ready.service", "crio.service", "kubelet.service", "k3s.service", "k3s-agent.service"),
+    *("rke2-server.service", "rke2-agent.service", "snap.microk8s.daemon-kubelite.service"),
+)
 UNITS = (*SOURCES, f"{DAEMON}.service", *FOLLOWERS)
 LANES = (
     *("kernel", "initrd", "userspace"),

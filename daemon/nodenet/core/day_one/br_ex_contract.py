@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from nodenet.core.day_one.found import Found, at
 from nodenet.core.day_one.links import addresses, child, is_automatic, is_on, items, present
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule, at
 from nodenet.core.node_file.content import BRIDGE
 from nodenet.core.node_file.values import text
 from nodenet.core.node_file.yaml_text import Block

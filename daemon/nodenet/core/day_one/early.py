@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nodenet.core.day_one import annotated
+from nodenet.core.day_one import yaml_writing
 from nodenet.core.day_one.document import Document, interfaces, routes
 from nodenet.core.day_one.files import ArtefactInvalid
 
@@ -37,7 +37,7 @@ def early(document: Document) -> dict[str, Any]:
 
 def render(document: Mapping[str, Any]) -> str:
     """Return a document as YAML, keys in their order, the same bytes for the same document."""
-    return annotated.render(document)
+    return yaml_writing.render(document)
 
 
 def _own_interfaces(bridge: Document, kinds: Mapping[str, Any]) -> Iterator[str]:

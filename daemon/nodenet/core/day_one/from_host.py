@@ -8,15 +8,225 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import IPv4Interface, IPv6Interface, ip_interface
+from ipaddress import IPv4Interface, IPv6Address, IPv6Interface, ip_address, ip_interface
 from typing import Any
 
-from nodenet.core.day_one import defaults, host_ip
-from nodenet.core.day_one.annotated import Remarked, Value
 from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.yaml_writing import Remarked, Value
 from nodenet.core.ip import is_masquerade
 
+# Which values does a new profile or link have by default? Other values of a host belong in its node file.
+#
+# Sources: nm-settings-nmcli(5), the kernel's bonding.rst, ip-link(8), and NMState's API reference.
+
+
+MTU = 1500
+ROUTE_METRIC: Mapping[str, int] = {
+    "ethernet": 100,
+    "infiniband": 150,
+    "ipsec": 50,
+    "bond": 300,
+    "vlan": 400,
+    "macsec": 400,
+    "vrf": 470,
+    "linux-bridge": 425,
+    "ovs-interface": 800,
+    "ovs-bridge": 800,
+    "vxlan": 500,
+    "dummy": 550,
+    "wifi": 600,
+}
+"""Type of link → metric of the routes that its profile learns (NetworkManager.conf(5), ``ipv4.route-metric``)."""
+IPV6_ROUTE = 1024
+"""The kernel's own metric of an IPv6 route (ipv6_route(7))."""
+BOND: Mapping[str, object] = {
+    "ad_actor_sys_prio": 65535,
+    "ad_actor_system": "00:00:00:00:00:00",
+    "ad_select": "stable",
+    "ad_user_port_key": 0,
+    "all_slaves_active": "dropped",
+    "arp_all_targets": "any",
+    "arp_interval": 0,
+    "arp_ip_target": "",
+    "arp_validate": "none",
+    "arp_missed_max": 2,
+    "downdelay": 0,
+    "fail_over_mac": "none",
+    "lacp_active": "on",
+    "lacp_rate": "slow",
+    "lp_interval": 1,
+    "min_links": 0,
+    "num_grat_arp": 1,
+    "num_unsol_na": 1,
+    "packets_per_slave": 1,
+    "peer_notif_delay": 0,
+    "primary": "",
+    "primary_reselect": "always",
+    "resend_igmp": 1,
+    "tlb_dynamic_lb": True,
+    "updelay": 0,
+    "use_carrier": True,
+    "xmit_hash_policy": "layer2",
+}
+"""Kernel's bonding.rst; ``miimon`` is always written, since a bond without it does not see a lost carrier."""
+BRIDGE: Mapping[str, object] = {
+    "group-addr": "01:80:C2:00:00:00",
+    "group-forward-mask": 0,
+    "group-fwd-mask": 0,
+    "hash-max": 4096,
+    "mac-ageing-time": 300,
+    "multicast-last-member-count": 2,
+    "multicast-last-member-interval": 100,
+    "multicast-membership-interval": 26000,
+    "multicast-querier": False,
+    "multicast-querier-interval": 25500,
+    "multicast-query-interval": 12500,
+    "multicast-query-response-interval": 1000,
+    "multicast-query-use-ifaddr": False,
+    "multicast-router": "auto",
+    "multicast-snooping": True,
+    "multicast-startup-query-count": 2,
+    "multicast-startup-query-interval": 3124,
+    "vlan-default-pvid": 1,
+    "vlan-protocol": "802.1q",
+}
+BRIDGE_STATUS = frozenset({"gc-timer", "hello-timer"})
+"""Timers of the kernel, which no configuration sets."""
+STP: Mapping[str, object] = {"forward-delay": 15, "hello-time": 2, "max-age": 20, "priority": 32768}
+BRIDGE_PORT: Mapping[str, object] = {"stp-hairpin-mode": False, "stp-path-cost": 100, "stp-priority": 32}
+OVS_BRIDGE: Mapping[str, object] = {
+    "fail-mode": "",
+    "mcast-snooping-enable": False,
+    "rstp": False,
+    "datapath": "",
+    "stp": {"enabled": False},
+}
+VLAN: Mapping[str, object] = {
+    "protocol": "802.1q",
+    "registration-protocol": "none",
+    "reorder-headers": True,
+    "loose-binding": False,
+}
+
+
+def beyond_defaults(found: Mapping[str, object], defaults: Mapping[str, object]) -> dict[str, object]:
+    """Return the part of *found* whose values differ from *defaults*."""
+    return {key: value for key, value in found.items() if key not in defaults or defaults[key] != value}
+
+
+# Which IP configuration does a link of a running host have, in keys of a node file? Leases are not configuration.
+
+
 State = Mapping[str, Any]
+_LIFETIMES = ("valid-life-time", "valid-left", "valid-lft")
+"""How releases of NMState spell the remaining lifetime of an address."""
+_AUTOMATIC: Mapping[str, object] = {
+    "auto-dns": True,
+    "auto-gateway": True,
+    "auto-routes": True,
+    "auto-route-table-id": 0,
+}
+_IDENTITY = ("dhcp-client-id", "dhcp-duid", "dhcp-custom-hostname")
+OF_NMSTATE = "ll"
+"""The identity that libnmstate gives every new profile."""
+_ANY = ("0.0.0.0/0", "::/0")
+
+
+def is_set(section: State) -> bool:
+    """Return whether a family has anything beyond a link-local address."""
+    return bool(section.get("dhcp") or section.get("autoconf") or _static(section))
+
+
+def ip_sections(link: State, kind: str, running: Sequence[State]) -> dict[str, Value]:
+    """Return ``ipv4`` and ``ipv6`` of a link of type *kind*; *running* are the routes that the kernel has."""
+    found: dict[str, Value] = {}
+    for family, version in (("ipv4", 4), ("ipv6", 6)):
+        section = link.get(family)
+        if isinstance(section, Mapping):
+            found[family] = _ip_section(section, str(link["name"]), kind, version, running)
+    return found
+
+
+def _ip_section(section: State, name: str, kind: str, version: int, running: Sequence[State]) -> Value:
+    if not section.get("enabled"):
+        return {"enabled": False}
+    dhcp: Value = bool(section.get("dhcp"))
+    if version == 6 and dhcp and not section.get("dhcp-duid") and _is_leased_alone(section):
+        dhcp = Remarked(dhcp, "a server may give another address: the new profile has a DUID of its own")
+    entry: dict[str, Value] = {"enabled": True, "dhcp": dhcp}
+    if version == 6:
+        entry["autoconf"] = bool(section.get("autoconf"))
+    if section.get("dhcp") or section.get("autoconf"):
+        entry |= _automatic(section, name, kind, version, running)
+    if static := _static(section):
+        entry["address"] = [{"ip": each["ip"], "prefix-length": each["prefix-length"]} for each in static]
+    return entry
+
+
+def _automatic(section: State, name: str, kind: str, version: int, running: Sequence[State]) -> dict[str, Value]:
+    entry: dict[str, Value] = {
+        key: section[key] for key, usual in _AUTOMATIC.items() if section.get(key, usual) != usual
+    }
+    metric = section.get("auto-route-metric", -1)
+    if metric not in (-1, None):
+        entry["auto-route-metric"] = metric
+    elif (inuse := _metric(name, version, running)) not in (None, ROUTE_METRIC.get(kind)):
+        entry["auto-route-metric"] = Remarked(inuse, "as it is now: NetworkManager counts up where links compete")
+    entry |= {key: section[key] for key in _IDENTITY if section.get(key) not in (None, "", OF_NMSTATE)}
+    if version == 6 and section.get("autoconf") and (token := _token(section)):
+        entry["token"] = Remarked(token, "keeps the address that router advertisements give")
+    return entry
+
+
+def _metric(name: str, version: int, running: Sequence[State]) -> int | None:
+    """Return the metric of the default route that the link has learned."""
+    any_network = _ANY[version == 6]
+    mine = [
+        each for each in running if each.get("next-hop-interface") == name and each.get("destination") == any_network
+    ]
+    metrics = [each["metric"] for each in mine if isinstance(each.get("metric"), int)]
+    return min(metrics) if metrics else None
+
+
+def _static(section: State) -> list[State]:
+    """Return the addresses that no lease or advertisement brought."""
+    listed = section.get("address")
+    found = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, Sequence) else []
+    return [each for each in found if not (_is_leased(each) or _is_of_every_node(str(each.get("ip"))))]
+
+
+def _is_leased(address: State) -> bool:
+    """Return whether a lease or an advertisement brought an address: its lifetime ends."""
+    return any(address.get(key) not in (None, "forever") for key in _LIFETIMES)
+
+
+def _token(section: State) -> str | None:
+    """Return the interface identifier of the advertised addresses, where it is not made of the MAC address."""
+    if section.get("token"):
+        return str(section["token"])
+    leased = [each for each in section.get("address", ()) if _is_leased(each) and each.get("prefix-length") == 64]
+    identifiers = {int(IPv6Address(each["ip"])) & ((1 << 64) - 1) for each in leased}
+    if len(identifiers) != 1:
+        return None
+    identifier = identifiers.pop()
+    made_of_mac = identifier >> 24 & 0xFFFF == 0xFFFE
+    return None if made_of_mac else str(IPv6Address(identifier))
+
+
+def _is_leased_alone(section: State) -> bool:
+    """Return whether DHCPv6 gave an address (RFC 8415: without a prefix, so NetworkManager takes 128)."""
+    return any(_is_leased(each) and each.get("prefix-length") == 128 for each in section.get("address", ()))
+
+
+def _is_of_every_node(text: str) -> bool:
+    """Return whether each host makes this address itself: link-local ones, and those of OVN-Kubernetes."""
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return True
+    return address.is_link_local or is_masquerade(address)
+
+
 HIDDEN = "<_password_hid_by_nmstate>"
 PINNED = frozenset({"token", "auto-route-metric"})
 """Keys that are written so that a new profile gets what the host has by chance."""
@@ -166,7 +376,7 @@ def _kind(link: State) -> str:
 
 def _has_ip(link: State) -> bool:
     sections = [link.get(family) for family in ("ipv4", "ipv6")]
-    return any(isinstance(each, Mapping) and each.get("enabled") and host_ip.is_set(each) for each in sections)
+    return any(isinstance(each, Mapping) and each.get("enabled") and is_set(each) for each in sections)
 
 
 def _is_used(name: str, links: Sequence[State]) -> bool:
@@ -180,13 +390,13 @@ def _link(link: State, links: Sequence[State], running: Sequence[State]) -> Valu
     kind = _kind(link)
     entry: dict[str, Value] = {"name": str(link["name"]), "type": kind, "state": "up"}
     mtu = link.get("mtu")
-    if isinstance(mtu, int) and mtu != defaults.MTU and kind != "ovs-bridge":
-        entry["mtu"] = Remarked(mtu, f"the default is {defaults.MTU}")
+    if isinstance(mtu, int) and mtu != MTU and kind != "ovs-bridge":
+        entry["mtu"] = Remarked(mtu, f"the default is {MTU}")
     if link.get("accept-all-mac-addresses") and kind == "ethernet" and not link.get("controller"):
         entry["accept-all-mac-addresses"] = True
     entry |= _attached(link, links, kind)
     if not link.get("controller") or kind == "ovs-interface" or _is_vrf_port(link, links):
-        entry |= {} if kind == "ovs-bridge" else host_ip.sections(link, kind, running)
+        entry |= {} if kind == "ovs-bridge" else ip_sections(link, kind, running)
     if kind == "bond":
         entry["link-aggregation"] = _bond(link.get("link-aggregation", {}))
     elif kind in ("linux-bridge", "ovs-bridge"):
@@ -222,7 +432,7 @@ def _mac(link: State, links: Sequence[State]) -> dict[str, Value]:
 
 
 def _bond(found: State) -> dict[str, Value]:
-    options = defaults.beyond(found.get("options", {}), defaults.BOND)
+    options = beyond_defaults(found.get("options", {}), BOND)
     options = {key: value for key, value in options.items() if value is not None}
     entry: dict[str, Value] = {"mode": found.get("mode")}
     if options:
@@ -233,27 +443,23 @@ def _bond(found: State) -> dict[str, Value]:
 def _bridge(found: State, kind: str) -> dict[str, Value]:
     options = dict(found.get("options", {}))
     if kind == "ovs-bridge":
-        left = defaults.beyond(options, defaults.OVS_BRIDGE)
+        left = beyond_defaults(options, OVS_BRIDGE)
         ports = [_named(port, {}) for port in found.get("port", ()) if not _is_plugins(str(port.get("name")))]
         return {**({"options": left} if left else {}), "port": ports}
     stp = dict(options.pop("stp", {}))
-    left = {
-        key: value
-        for key, value in defaults.beyond(options, defaults.BRIDGE).items()
-        if key not in defaults.BRIDGE_STATUS
-    }
-    shown = {"enabled": bool(stp.pop("enabled", False)), **defaults.beyond(stp, defaults.STP)}
-    ports = [_named(port, defaults.BRIDGE_PORT) for port in found.get("port", ())]
+    left = {key: value for key, value in beyond_defaults(options, BRIDGE).items() if key not in BRIDGE_STATUS}
+    shown = {"enabled": bool(stp.pop("enabled", False)), **beyond_defaults(stp, STP)}
+    ports = [_named(port, BRIDGE_PORT) for port in found.get("port", ())]
     return {"options": {**left, "stp": shown}, "port": ports}
 
 
 def _named(port: State, usual: Mapping[str, object]) -> dict[str, Value]:
-    return {"name": port.get("name"), **{k: v for k, v in defaults.beyond(port, usual).items() if k != "name"}}
+    return {"name": port.get("name"), **{k: v for k, v in beyond_defaults(port, usual).items() if k != "name"}}
 
 
 def _section(found: State, kind: str) -> Value:
-    usual = defaults.VLAN if kind == "vlan" else {}
-    return _without_secrets(defaults.beyond(found, usual))
+    usual = VLAN if kind == "vlan" else {}
+    return _without_secrets(beyond_defaults(found, usual))
 
 
 def _without_secrets(found: State) -> Value:
@@ -284,7 +490,7 @@ def _route(route: State) -> dict[str, Value]:
     entry = {key: route[key] for key in keys if route.get(key) is not None}
     if entry.get("table-id") in (0, 254):
         del entry["table-id"]
-    usual = defaults.IPV6_ROUTE if ":" in str(entry.get("destination")) else -1
+    usual = IPV6_ROUTE if ":" in str(entry.get("destination")) else -1
     if entry.get("metric") in (usual, -1):
         del entry["metric"]
     if entry.get("next-hop-address") in ("0.0.0.0", "::"):  # noqa: S104  (how nmstate writes "no next hop")

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
-from nodenet.core.day_one.found import Found, at
 from nodenet.core.day_one.links import child, items
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule, at
 from nodenet.core.node_file.finding import shown
 from nodenet.core.node_file.values import text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar

@@ -14,8 +14,8 @@ from ruamel.yaml.error import YAMLError
 
 from nodenet.core.day_one import reading
 from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.quick_yaml import Unusual, quick
-from nodenet.core.day_one.yaml_text import Spot, end_of_block, newline_of, root
+from nodenet.core.day_one.reading import Unusual, quick
+from nodenet.core.day_one.yaml_writing import Spot, end_of_block, newline_of, root
 from nodenet.core.value import frozen
 
 NAME = "install-config"

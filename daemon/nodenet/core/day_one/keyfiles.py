@@ -9,9 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from nodenet.core.day_one.found import Found, at
 from nodenet.core.day_one.links import addresses, gateways, is_automatic, items, present
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule, at
 from nodenet.core.node_file.links import bases_of, ports_of
 from nodenet.core.node_file.values import interfaces, is_virtual_function, text
 from nodenet.core.node_file.yaml_text import Block

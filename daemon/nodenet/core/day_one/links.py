@@ -7,8 +7,7 @@ from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
 from nodenet.core.ip import is_masquerade
 from nodenet.core.node_file.values import interfaces, text
-from nodenet.core.node_file.yaml_text import Block, Node, Scalar
-from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.node_file.yaml_text import Block, Node, Scalar, typed
 from nodenet.core.value import frozen
 
 DEFAULTS = frozenset({"0.0.0.0/0", "::/0"})

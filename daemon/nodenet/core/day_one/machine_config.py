@@ -5,12 +5,90 @@ The object is written with fixed lines and base64, so that the same files give t
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import PurePosixPath
+from typing import Any
 
-from nodenet.core.day_one import ignition
-from nodenet.core.day_one.files import TEXT, ArtefactInvalid, CarriedFile, to_data_url, yaml_word
+from nodenet.core.day_one.files import (
+    TEXT,
+    ArtefactInvalid,
+    CarriedFile,
+    checked_path,
+    from_data_url,
+    to_data_url,
+    yaml_word,
+)
+from nodenet.core.day_one.hosts import Cluster
+from nodenet.core.day_one.links import child
+from nodenet.core.errors import SettingsInvalid
+from nodenet.core.node_file.yaml_text import Scalar
+from nodenet.core.node_ip.hints import parse_value
+from nodenet.core.settings.parse import parse
+
+# How are files written into an Ignition configuration, and read back? (Ignition's specification, v3.2.0)
+
+
+IGNITION_VERSION = "3.2.0"
+_READ = "3."
+"""Every version 3 has ``storage.files`` in this shape."""
+
+
+def ignition_document(files: Iterable[CarriedFile]) -> dict[str, Any]:
+    """Return the configuration with *files*, sorted by path; modes are decimal numbers there."""
+    entries = [
+        {
+            "path": str(file.path),
+            "mode": file.mode,
+            "overwrite": True,
+            "contents": {"source": to_data_url(file.content)},
+        }
+        for file in sorted(files, key=lambda file: file.path)
+    ]
+    return {"ignition": {"version": IGNITION_VERSION}, "storage": {"files": entries}}
+
+
+def render_ignition(files: Iterable[CarriedFile]) -> str:
+    """Return the configuration as JSON, the same bytes for the same files."""
+    return json.dumps(ignition_document(files), indent=2) + "\n"
+
+
+def files_in_ignition(found: object, place: str = "$") -> tuple[CarriedFile, ...]:
+    """Return the files of a configuration, as JSON or YAML values. Raises ArtefactInvalid naming the place."""
+    version = _mapping(_mapping(found, place).get("ignition"), f"{place}.ignition").get("version")
+    if not isinstance(version, str) or not version.startswith(_READ):
+        raise ArtefactInvalid(f"{place}.ignition.version is {version!a}; versions 3.x are read")
+    storage = _mapping(_mapping(found, place).get("storage") or {}, f"{place}.storage")
+    entries = storage.get("files") or []
+    if not isinstance(entries, list):
+        raise ArtefactInvalid(f"{place}.storage.files is not a list")
+    files = tuple(_file(entry, f"{place}.storage.files[{i}]") for i, entry in enumerate(entries))
+    seen: set[PurePosixPath] = set()
+    for file in files:
+        if file.path in seen:
+            raise ArtefactInvalid(f"{place}.storage.files has {file.path} twice")
+        seen.add(file.path)
+    return files
+
+
+def _file(entry: object, place: str) -> CarriedFile:
+    found = _mapping(entry, place)
+    contents = _mapping(found.get("contents") or {}, f"{place}.contents")
+    if contents.get("compression"):
+        raise ArtefactInvalid(f"{place}.contents.compression is {contents['compression']!a}; write it uncompressed")
+    mode = found.get("mode", 0o644)
+    if not isinstance(mode, int) or isinstance(mode, bool) or not 0 <= mode <= 0o7777:
+        raise ArtefactInvalid(f"{place}.mode is {mode!a}; expected a number such as 420 (octal 0644)")
+    path = checked_path(found.get("path"), f"{place}.path")
+    return CarriedFile(path, from_data_url(contents.get("source", "data:,"), f"{place}.contents.source"), mode)
+
+
+def _mapping(found: object, place: str) -> Mapping[str, Any]:
+    if not isinstance(found, Mapping):
+        raise ArtefactInvalid(f"{place} is not a mapping")
+    return found
+
 
 MOST_BYTES = 1 << 20
 """What an object may have at the most: etcd refuses larger requests (1.5 MiB), base64 and metadata included."""
@@ -39,7 +117,7 @@ def render(files: Iterable[CarriedFile], role: str, name: str | None = None) -> 
         "spec:",
         "  config:",
         "    ignition:",
-        f"      version: {ignition.VERSION}",
+        f"      version: {IGNITION_VERSION}",
         "    storage:",
         "      files:",
     ]
@@ -74,9 +152,64 @@ def files_in(found: object) -> tuple[CarriedFile, ...]:
         raise ArtefactInvalid(f"$.apiVersion is {found.get('apiVersion')!a}; expected {_API}")
     spec = found.get("spec")
     config = spec.get("config") if isinstance(spec, Mapping) else None
-    return ignition.files_in(config, "$.spec.config")
+    return files_in_ignition(config, "$.spec.config")
 
 
 def place_of(path: PurePosixPath, node_file_dir: PurePosixPath) -> PurePosixPath:
     """Return where an extracted file is written, below the output folder: node files by name, others by whole path."""
     return PurePosixPath(path.name) if path.parent == node_file_dir else PurePosixPath(*path.parts[1:])
+
+
+# How does a hint for the node IP reach a node? In the environment file that the node's other tools read, too.
+
+
+HINT_PATH = PurePosixPath("/etc/default/nodeip-configuration")
+VARIABLE = "KUBELET_NODEIP_HINT"
+"""The name that every release of the node's other tools knows."""
+
+
+def hint_file(hint: str) -> CarriedFile:
+    """Return the file with a hint: an address, a prefix, or the name of a link. Raises ArtefactInvalid."""
+    reading = parse_value(hint, "--hint")
+    if reading.problems:
+        raise ArtefactInvalid(f"{reading.problems[0].cause}. {reading.problems[0].remedy}")
+    if not reading.hints:
+        raise ArtefactInvalid("--hint is empty")
+    words = " ".join(each.text for each in reading.hints)
+    value = f'"{words}"' if len(reading.hints) > 1 else words
+    return CarriedFile(HINT_PATH, f"{VARIABLE}={value}\n".encode())
+
+
+# Which settings of nodenetd follow from install-config, so that VIPs are typed once?
+#
+# The file is for ``/etc/nodenet/nodenet.toml.d``; an administrator's later file wins over it, key by key.
+
+
+SETTINGS_PATH = PurePosixPath("/etc/nodenet/nodenet.toml.d/20-cluster.toml")
+USER_MANAGED = "UserManaged"
+
+
+def settings_of(cluster: Cluster) -> CarriedFile:
+    """Return the settings file, the same bytes for the same values. Raises ArtefactInvalid if nodenetd refuses it."""
+    values: dict[str, str | bool | list[str]] = {"platform": cluster.platform}
+    if network_type := _text(cluster, "networking", "networkType"):
+        values["network_type"] = network_type
+    values["api_vips"] = [str(vip) for vip in cluster.api_vips]
+    values["ingress_vips"] = [str(vip) for vip in cluster.ingress_vips]
+    values["user_managed_lb"] = _text(cluster, "platform", cluster.platform, "loadBalancer", "type") == USER_MANAGED
+    name, domain = _text(cluster, "metadata", "name"), _text(cluster, "baseDomain")
+    if name and domain:
+        values["cluster_domain"] = f"{name}.{domain}"
+    lines = [f"# Made from {PurePosixPath(cluster.file).name} by `nodenetctl day-one machine-config`."]
+    lines += [f"{key} = {json.dumps(value)}" for key, value in values.items()]
+    content = ("\n".join(lines) + "\n").encode()
+    try:
+        parse([(str(SETTINGS_PATH), content)])
+    except SettingsInvalid as error:
+        raise ArtefactInvalid(f"nodenetd would refuse these settings: {error.cause}") from None
+    return CarriedFile(SETTINGS_PATH, content)
+
+
+def _text(cluster: Cluster, *keys: str) -> str:
+    found = child(cluster.document, *keys)
+    return found.text if isinstance(found, Scalar) else ""

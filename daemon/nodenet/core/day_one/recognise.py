@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 
-from nodenet.core.day_one.found import Found
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found, Rule
 from nodenet.core.node_file.secret import is_secret
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 
@@ -15,41 +14,17 @@ _TEMPLATE = re.compile(
 )
 _IFCFG = re.compile(r"(?:DEVICE|BOOTPROTO|ONBOOT|IPADDR\d?|TYPE)=", re.MULTILINE)
 _KEYFILE = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[(?:connection|ipv4|ethernet|802-3-ethernet)\]")
-_NETWORKD = re.compile(r"\s*(?:[#;][^\n]*\n\s*)*\[(?:Match|NetDev|Link)\]")
-_INTERFACES = re.compile(r"(?:auto|allow-hotplug|iface)\s+\w+", re.MULTILINE)
 STATE_KEYS = frozenset({"interfaces", "routes", "dns-resolver", "route-rules", "hostname", "ovs-db", "ovn"})
 _NMSTATE_DOCUMENT = "Write the configuration as an NMState document"
 _IS_KEYFILE = "this is a keyfile of NetworkManager", "Keyfiles are made from node files: `nodenetctl day-one keyfiles`"
-_IS_NETWORKD = "this is a file of systemd-networkd", _NMSTATE_DOCUMENT
 _OF_KIND = {
-    "NodeNetworkConfigurationPolicy": (
-        "a NodeNetworkConfigurationPolicy of kubernetes-nmstate",
-        "Put only the part below `spec.desiredState` into the file, moved to the left margin",
-    ),
-    "NodeNetworkConfigurationEnactment": (
-        "a NodeNetworkConfigurationEnactment of kubernetes-nmstate",
-        "Put only the part below `status.desiredState` into the file, moved to the left margin",
-    ),
-    "NodeNetworkState": (
-        "a NodeNetworkState of kubernetes-nmstate, the report of a running host",
-        "Make a node file from the host itself: `nodenetctl day-one from-host`",
-    ),
-    "NMStateConfig": (
-        "an NMStateConfig of the assisted installer",
-        "Put only the part below `spec.config` into the file, moved to the left margin",
-    ),
-    "MachineConfig": (
-        "a MachineConfig",
-        "Extract its files: `nodenetctl day-one machine-config --extract FILE --out DIR`",
-    ),
-    "BareMetalHost": ("a BareMetalHost", "Give it with --hosts FILE"),
-    "Secret": ("a Secret", "Give it with --hosts FILE, together with its BareMetalHost"),
-    "AgentConfig": (
-        "an agent-config of the agent-based installer",
-        "Put the part below the `networkConfig` of each host into a file of that host, moved to the left margin",
-    ),
+    "NodeNetworkConfigurationPolicy": "Put only what is below `spec.desiredState` into the file, at the left margin",
+    "NMStateConfig": "Put only what is below `spec.config` into the file, at the left margin",
+    "MachineConfig": "Extract its files: `nodenetctl day-one machine-config --extract FILE --out DIR`",
+    "BareMetalHost": "Give it with --hosts FILE",
+    "Secret": "Give it with --hosts FILE, together with its BareMetalHost",
 }
-_BUTANE = frozenset({"fcos", "rhcos", "openshift", "flatcar", "r4e", "fiot"})
+"""Kind of a Kubernetes object → what the user should do with its manifest."""
 
 
 def other_format(file: str, text: str) -> Found | None:
@@ -58,15 +33,11 @@ def other_format(file: str, text: str) -> Found | None:
     said: tuple[str, str] | None = None
     if _KEYFILE.match(head):
         said = _IS_KEYFILE
-    elif _NETWORKD.match(head):
-        said = _IS_NETWORKD
     elif len(_IFCFG.findall(head)) > 1:
         said = (
             "this is an ifcfg file",
             "Write it as an NMState document; on a host that has it, `nodenetctl day-one from-host` does so",
         )
-    elif _INTERFACES.match(head):
-        said = "this is a file of ifupdown", _NMSTATE_DOCUMENT
     return Found(Rule.OTHER_TOOL, file, *said, 1, 1) if said else None
 
 
@@ -101,45 +72,22 @@ def other_document(file: str, document: Node) -> Found | None:
 def _manifest(document: Block) -> tuple[str, str]:
     kind = document.get("kind")
     name = kind.text if isinstance(kind, Scalar) else ""
-    return _OF_KIND.get(name, ("a Kubernetes manifest", "Move it out of the folder of node files"))
+    return f"a Kubernetes manifest ({name or 'no kind'})", _OF_KIND.get(name, "Move it out of the folder of node files")
 
 
 def _of_keys(document: Block, keys: set[str]) -> tuple[str, str] | None:
-    variant = document.get("variant")
-    if isinstance(variant, Scalar) and variant.text in _BUTANE:
-        return (
-            "a Butane configuration",
-            "Move it out of the folder; `nodenetctl day-one ignition` makes the Ignition file",
-        )
-    if "ignition" in keys:
-        return "an Ignition configuration", "Move it out of the folder; it is made from node files"
     if "baseDomain" in keys or {"platform", "networking"} <= keys:
         return "an install-config", "Give it with --install-config FILE"
     if "network" in keys and not keys & STATE_KEYS:
         inner = document.get("network")
         if isinstance(inner, Block) and any(inner.get(key) for key in ("version", "renderer", "ethernets", "config")):
-            return "a netplan or cloud-init network configuration", "Write it as an NMState document"
-    if "network_config" in keys:
-        return "a configuration of os-net-config", "Write it as an NMState document"
+            return "a netplan or cloud-init network configuration", _NMSTATE_DOCUMENT
     return None
 
 
 _BY_NAME = (
-    (
-        r"(?:ifcfg|route6?|rule6?|keys)-.+",
-        Rule.OTHER_TOOL,
-        ("this is an ifcfg file", "Write it as an NMState document"),
-    ),
+    (r"(?:ifcfg|route6?|rule6?|keys)-.+", Rule.OTHER_TOOL, ("this is an ifcfg file", _NMSTATE_DOCUMENT)),
     (r".+\.nmconnection", Rule.OTHER_TOOL, _IS_KEYFILE),
-    (
-        r".+\.(?:bu|butane|ign|fcc)",
-        Rule.OTHER_TOOL,
-        (
-            "this is a Butane or Ignition configuration",
-            "Move it out of the folder; `nodenetctl day-one ignition` makes one from node files",
-        ),
-    ),
-    (r".+\.(?:network|netdev|link)", Rule.OTHER_TOOL, _IS_NETWORKD),
     (
         r".+\.(?:j2|jinja2?|tmpl|tpl|erb|gotmpl)",
         Rule.TEMPLATE,

@@ -1,7 +1,6 @@
-"""How are the findings of a check printed: for people, as JSON, and as SARIF for a code review?
+"""How are the findings of a check printed: for people and as JSON?
 
-A line of a file is quoted only where it cannot hold a secret. SARIF 2.1.0:
-https://docs.oasis-open.org/sarif/sarif/v2.1.0/sarif-v2.1.0.html
+A line of a file is quoted only if it cannot hold a secret.
 """
 
 from __future__ import annotations
@@ -9,15 +8,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
-from urllib.parse import quote
 
-from nodenet.core.day_one.found import Found
-from nodenet.core.day_one.rule_texts import WHY
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Found
 from nodenet.core.node_file.finding import Severity, printable
 from nodenet.core.node_file.secret import is_secret
 
-SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 LONGEST_LINE = 160
 Lines = Callable[[str, int], str | None]
 """The text of one line of a file, None where it cannot be read any more."""
@@ -105,41 +100,4 @@ def document(found: Sequence[Found], files: int) -> dict[str, Any]:
             }
             for each in found
         ],
-    }
-
-
-def sarif(found: Sequence[Found], version: str) -> dict[str, Any]:
-    """Return the SARIF log with every rule; a code review shows the findings at their lines."""
-    rules = list(Rule)
-    driver = {"name": "nodenet", "semanticVersion": version, "rules": [_sarif_rule(rule) for rule in rules]}
-    index = {rule: number for number, rule in enumerate(rules)}
-    run = {
-        "tool": {"driver": driver},
-        "columnKind": "unicodeCodePoints",
-        "results": [_sarif_result(each, index[each.rule]) for each in found],
-    }
-    return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
-
-
-def _sarif_rule(rule: Rule) -> dict[str, Any]:
-    return {
-        "id": rule.word,
-        "shortDescription": {"text": rule.word.replace("-", " ")},
-        "fullDescription": {"text": WHY[rule]},
-        "help": {"text": f"{WHY[rule]} See docs/day-one.md, {rule.word}."},
-        "defaultConfiguration": {"level": rule.severity.value},
-        "properties": {"tags": [rule.group.value]},
-    }
-
-
-def _sarif_result(found: Found, index: int) -> dict[str, Any]:
-    place: dict[str, Any] = {"artifactLocation": {"uri": quote(found.file)}}
-    if found.line:
-        place["region"] = {"startLine": found.line, **({"startColumn": found.column} if found.column else {})}
-    return {
-        "ruleId": found.rule.word,
-        "ruleIndex": index,
-        "level": found.severity.value,
-        "message": {"text": f"{found.sentence()}. {found.remedy}."},
-        "locations": [{"physicalLocation": place}],
     }

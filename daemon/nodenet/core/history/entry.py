@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import asdict, field, replace
 from enum import StrEnum
 from typing import Any
@@ -51,6 +51,10 @@ class Result(StrEnum):
     """The network is as it was before, unless the cause says otherwise."""
 
 
+OF_BRIDGES = frozenset({Kind.BRIDGE, Kind.BRIDGE_REMOVAL})
+"""Changes of br-ex: the node file in force stays, and so does the entry of its apply."""
+
+
 @frozen
 class Entry:
     """A change that is over.
@@ -80,6 +84,15 @@ class Entry:
     shown: dict[str, Any] = field(default_factory=dict)
     owned: dict[str, Any] = field(default_factory=dict)
     """What nodenet has made on the node by then (`left_over`)."""
+    macs: dict[str, str] = field(default_factory=dict)
+    """The permanent MAC of each NIC, by its name in the node file."""
+    names: dict[str, str] = field(default_factory=dict)
+    """The names of NICs that were other ones than in the node file, by these."""
+
+    @property
+    def in_force(self) -> bool:
+        """Whether the change brought its node file into force."""
+        return self.result is Result.COMMITTED and self.kind not in OF_BRIDGES
 
     @property
     def file(self) -> NodeFile:
@@ -102,7 +115,7 @@ def says_the_same(entry: Entry, newest: Entry | None) -> bool:
     """Return whether *entry* says nothing that *newest*, the entry before it, does not say."""
     if newest is None:
         return False
-    keys = ("result", "name", "digest", "hostname", "cause")
+    keys = ("result", "name", "digest", "hostname", "cause", "names")
     return all(getattr(entry, key) == getattr(newest, key) for key in keys) and entry.kind is newest.kind
 
 
@@ -117,13 +130,14 @@ def numbers(listing: Iterable[str]) -> list[int]:
     return sorted({number for name in listing if (number := number_of(name)) is not None}, reverse=True)
 
 
-def surplus(sizes: Sequence[tuple[int, int]], good: int | None) -> list[int]:
+def surplus(sizes: Sequence[tuple[int, int]], needed: Collection[int] = ()) -> list[int]:
     """Return the numbers of the entries that are dropped; *sizes* are number and bytes of each, the newest first.
 
-    The newest one stays, and *good*, the number of the newest good one: they are the ways back.
+    The newest one stays, and those that are *needed*: the newest good one, which is the way back, and the one in force,
+    which knows what earlier files have made.
     """
     dropped: list[int] = []
-    spared = {number for number, _ in sizes[:1]} | ({good} if good is not None else set())
+    spared = {number for number, _ in sizes[:1]} | set(needed)
     count, total = len(spared), sum(size for number, size in sizes if number in spared)
     for number, size in sizes:
         if number in spared:
@@ -160,12 +174,9 @@ def parse(content: bytes, number: int) -> Entry:
         raise ValueError(f"not a complete entry: {error}") from error
     texts = (entry.name, entry.boot_id, entry.who, entry.cause, entry.probes, entry.settings, entry.hostname or "")
     sound = all(isinstance(text, str) for text in texts) and isinstance(entry.good, bool)
-    if not (
-        sound
-        and isinstance(entry.time, int | float)
-        and isinstance(entry.shown, dict)
-        and isinstance(entry.owned, dict)
-    ):
+    parts = (entry.shown, entry.owned, entry.macs, entry.names)
+    sound = sound and isinstance(entry.time, int | float) and all(isinstance(each, dict) for each in parts)
+    if not (sound and all(isinstance(each, str) for each in (*entry.macs.values(), *entry.names.values()))):
         raise ValueError("not an entry: a value has another type")
     if entry.digest not in (digest, ""):
         raise ValueError("its text is not the one that its SHA-256 was made of")

@@ -2,14 +2,243 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import Any
 
-from nodenet.core.hosted_cluster.conditions import FALSE, TRUE, UNKNOWN, Seen, conditions, nodes_unheard, with_times
-from nodenet.core.hosted_cluster.members import Member
+from nodenet.core.hosted_cluster.node_report import Member
 from nodenet.core.hosted_services import migration
-from nodenet.core.hosted_services.model import Purpose
+from nodenet.core.hosted_services.duties import why_disabled
+from nodenet.core.hosted_services.migration import Migration, Outcome, is_own
+from nodenet.core.hosted_services.model import Options, Purpose, Role, Spec
+from nodenet.core.hosted_services.report import HostedHealth
+from nodenet.core.hosted_services.resource import GROUP, NAME
+from nodenet.core.hosted_services.vips import REMEDY
 from nodenet.core.ip import IPAddress
+from nodenet.core.value import frozen
+
+# Are the hosted services of the cluster available, and what is wrong with them?
+#
+# The words of each message are for an administrator: the cause, then the remedy. What a condition is: Kubernetes API
+# conventions, "Typical status properties".
+
+TRUE, FALSE, UNKNOWN = "True", "False", "Unknown"
+AVAILABLE, PROGRESSING, DEGRADED, DISABLED = "Available", "Progressing", "Degraded", "Disabled"
+VERIFY_FAILED = "VerifyFailed"
+FAILURES = frozenset({Outcome.INVALID, Outcome.VERIFY_FAILED, Outcome.ROLLED_BACK})
+HOLDER_SECONDS = 90.0
+"""How long a VIP may be without a holder: a takeover is reported within a minute."""
+MOST_NAMES = 5
+Claims = Mapping[tuple[IPAddress, str], float]
+"""VIP and node → since when the node reports that it holds the VIP."""
+
+
+@frozen
+class Condition:
+    """One condition, without its time."""
+
+    type: str
+    status: str
+    reason: str
+    message: str
+
+
+@frozen
+class Seen:
+    """Everything that the conditions follow from.
+
+    *lonely*: VIPs without a holder, and since when; *claims*: which node reports which VIP, and since when; *now* is on
+    the same clock. *problem*: why the object is not used. *migration*: where the API is, and where it moves.
+    *generation* and *uid*: those of the object.  *unheard*: why
+    nothing was read about the nodes for so long that what is known is old.
+    """
+
+    options: Options
+    spec: Spec = field(default_factory=Spec)
+    generation: int = 0
+    members: tuple[Member, ...] = ()
+    problem: str = ""
+    lonely: Mapping[IPAddress, float] = field(default_factory=dict)
+    claims: Claims = field(default_factory=dict)
+    now: float = 0.0
+    migration: Migration | None = None
+    unheard: str = ""
+    uid: str = ""
+
+    @property
+    def external(self) -> bool:
+        """Whether an external load balancer has the API."""
+        addresses = self.migration.addresses if self.migration else self.spec.api_int_addresses
+        return self.options.user_managed_lb or not is_own(addresses, self.options.api_vips)
+
+    def vips(self) -> Iterator[tuple[IPAddress, Purpose]]:
+        """Yield each VIP that should have a holder, and its purpose."""
+        if self.options.user_managed_lb or why_disabled(self.options):
+            return
+        yield from ((vip, Purpose.API) for vip in self.options.api_vips)
+        if self.spec.ingress_ha:
+            yield from ((vip, Purpose.INGRESS) for vip in self.options.ingress_vips)
+
+
+RESTART = "kubectl -n kube-system rollout restart deployment/nodenet-operator"
+CORRECT_SETTINGS = f"Correct the ConfigMap nodenet-operator, then run `{RESTART}`"
+GIVE_ROLES = "Apply operator.yaml again, and see `kubectl -n kube-system logs deployment/nodenet-operator`"
+
+
+def conditions(seen: Seen) -> tuple[Condition, ...]:
+    """Return the conditions, each with its reason."""
+    if why := why_disabled(seen.options):
+        text = f"No hosted service runs in this cluster: {why}"
+        states = {AVAILABLE: TRUE, PROGRESSING: FALSE, DEGRADED: FALSE, DISABLED: TRUE}
+        found = {kind: Condition(kind, status, "Disabled", text) for kind, status in states.items()}
+        if seen.migration and not seen.migration.at_rest:
+            waits = f"The migration of the API waits in {seen.migration.phase}: {why}. {CORRECT_SETTINGS}"
+            found[DEGRADED] = Condition(DEGRADED, TRUE, "MigrationWaits", waits)
+        return tuple(found.values())
+    return (
+        _available(seen),
+        _progressing(seen),
+        _degraded(seen),
+        Condition(DISABLED, FALSE, "Enabled", "Hosted services run in this cluster"),
+        _verify_failed(seen.migration),
+    )
+
+
+def nodes_unheard(cause: str) -> Condition:
+    """Return the condition where nothing was read about the nodes since nodenet-operator began."""
+    return Condition(DEGRADED, TRUE, *_unheard(cause))
+
+
+def _unheard(cause: str) -> tuple[str, str]:
+    return "NodesUnheard", f"What is known about the nodes is old: {cause}. {GIVE_ROLES}"
+
+
+def _verify_failed(migration: Migration | None) -> Condition:
+    if migration and migration.outcome in FAILURES:
+        text = f"{migration.message}. See `nodenetctl hosted migrate --dry-run` on a control-plane node"
+        return Condition(VERIFY_FAILED, TRUE, migration.outcome.value, text)
+    return Condition(VERIFY_FAILED, FALSE, "AsExpected", migration.message if migration else "The API does not move")
+
+
+def claims(before: Claims, seen: Seen) -> Claims:
+    """Return which node reports which VIP and since when, by those of *before*."""
+    found = [(vip, one.node.name) for vip, purpose in seen.vips() for one in seen.members if one.holds(vip, purpose)]
+    return {claim: before.get(claim, seen.now) for claim in found}
+
+
+def lonely(before: Mapping[IPAddress, float], seen: Seen) -> dict[IPAddress, float]:
+    """Return the VIPs without a holder and since when, by those of *before*."""
+    alone = [vip for vip, purpose in seen.vips() if not any(one.holds(vip, purpose) for one in seen.members)]
+    return {vip: before.get(vip, seen.now) for vip in alone}
+
+
+def remembered(before: Mapping[str, object], seen: Seen) -> dict[IPAddress, float]:
+    """Return what ``lonely`` begins with after a restart: a status that is Degraded stays so until a holder is seen."""
+    listed = before.get("conditions")
+    known = [one for one in (listed if isinstance(listed, list) else ()) if isinstance(one, Mapping)]
+    states = {(one.get("type"), one.get("status")) for one in known}
+    since = seen.now - HOLDER_SECONDS
+    return {vip: since for vip, _ in seen.vips()} if (DEGRADED, TRUE) in states else {}
+
+
+def _available(seen: Seen) -> Condition:
+    masters = [one for one in seen.members if one.node.role is Role.CONTROL_PLANE]
+    asked = [one for one in masters if one.present is not None and one.present.api is not None]
+    where = "external load balancer" if seen.external else "VIP"
+    if any(one.present.api for one in asked if one.present):
+        return Condition(AVAILABLE, TRUE, "ApiAnswers", f"The API answers at its {where}")
+    if asked:
+        text = f"The API does not answer at its {where} (reported by {_names(asked)}): see `nodenetctl hosted` there"
+        return Condition(AVAILABLE, FALSE, "ApiDoesNotAnswer", text)
+    text = "No control-plane node has reported whether the API answers. See `systemctl status nodenet-hosted` there"
+    return Condition(AVAILABLE, UNKNOWN, "NoReport", text)
+
+
+def _progressing(seen: Seen) -> Condition:
+    if seen.migration and not seen.migration.at_rest:
+        return Condition(PROGRESSING, TRUE, seen.migration.phase.value, seen.migration.message)
+    alive = [one for one in seen.members if one.alive]
+    silent = [one for one in alive if one.report is None]
+    # Not only older ones: an object that comes back from a backup begins with generation 1 again.
+    behind = [one for one in alive if one.present and not one.present.is_about(seen.uid, seen.generation)]
+    starting = [one for one in alive if one.present and one.present.health is HostedHealth.PROGRESSING]
+    for found, reason, text in (
+        (silent, "WaitingForReports", "without a report"),
+        (behind, "RollingOut", "that follow another generation of the object"),
+        (starting, "Starting", "that have not seen all VIPs on the wire yet"),
+    ):
+        if found:
+            return Condition(PROGRESSING, TRUE, reason, f"Nodes {text}: {_names(found)}")
+    return Condition(PROGRESSING, FALSE, "AsExpected", "All nodes follow the object")
+
+
+def _degraded(seen: Seen) -> Condition:
+    found = list(_problems(seen))
+    if found:
+        return Condition(DEGRADED, TRUE, found[0][0], ". ".join(text for _, text in found))
+    gone = [one for one in seen.members if not one.alive]
+    silent = f". Silent nodes: {_names(gone)}" if gone else ""
+    return Condition(DEGRADED, FALSE, "AsExpected", f"All nodes that report are well{silent}")
+
+
+def _problems(seen: Seen) -> Iterator[tuple[str, str]]:
+    """Yield the reason and the text of each problem, the worst first."""
+    if seen.problem:
+        yield "ResourceInvalid", f"The object is not used, and the nodes keep the last good one: {seen.problem}"
+    if seen.unheard:
+        yield _unheard(seen.unheard)
+    yield from _vip_problems(seen)
+    available = _available(seen)
+    if available.status == FALSE:
+        yield available.reason, available.message
+    if wrong := [one for one in seen.members if one.problem and one.alive]:
+        yield (
+            "ReportInvalid",
+            f"The reports of {_names(wrong)} cannot be read ({wrong[0].problem}): update nodenet there",
+        )
+    if bad := [one for one in seen.members if one.present and one.present.health is HostedHealth.DEGRADED]:
+        texts = [f"{one.node.name}: {', '.join(one.present.problems)}" for one in bad if one.present]
+        yield "NodesDegraded", f"Degraded nodes: {_some(texts, '; ')}"
+
+
+def _vip_problems(seen: Seen) -> Iterator[tuple[str, str]]:
+    for vip, purpose in seen.vips():
+        if seen.external and purpose is Purpose.API:
+            continue  # its clients are at the load balancer, and the VIP is only the way back
+        if any(one.sees_two(vip, purpose) for one in seen.members):
+            yield "TwoHolders", f"The {purpose} VIP {vip} has more than one holder: {REMEDY}"
+        elif seen.now - seen.lonely.get(vip, seen.now) >= HOLDER_SECONDS:
+            yield "NoHolder", f"No node holds the {purpose} VIP {vip}: see `nodenetctl explain vip` on its nodes"
+
+
+def _names(found: Sequence[Member]) -> str:
+    return _some([one.node.name for one in found], ", ")
+
+
+def _some(texts: Sequence[str], between: str) -> str:
+    more = f" and {len(texts) - MOST_NAMES} more" if len(texts) > MOST_NAMES else ""
+    return between.join(texts[:MOST_NAMES]) + more
+
+
+def with_times(found: Iterable[Condition], before: object, generation: int, now: str) -> list[dict[str, object]]:
+    """Return the conditions as the API has them: one whose status is that of *before* keeps its time."""
+    times = {
+        (old.get("type"), old.get("status")): old.get("lastTransitionTime")
+        for old in (before if isinstance(before, list) else ())
+        if isinstance(old, Mapping)
+    }
+    return [
+        {
+            "type": one.type,
+            "status": one.status,
+            "reason": one.reason,
+            "message": one.message,
+            "lastTransitionTime": times.get((one.type, one.status)) or now,
+            "observedGeneration": generation,
+        }
+        for one in found
+    ]
+
 
 API_OWNER, INGRESS_OWNER = "apiServerInternalIpOwner", "ingressIpOwner"
 OWNERS = {API_OWNER: Purpose.API, INGRESS_OWNER: Purpose.INGRESS}
@@ -71,4 +300,26 @@ def _node(member: Member, seen: Seen) -> dict[str, Any]:
         "services": [service.value for service in report.services] if report else [],
         "healthy": UNKNOWN if report is None else TRUE if report.healthy else FALSE,
         "stack": report.stack.value if report else "unknown",
+    }
+
+
+# What does a cluster of OpenShift show of hosted services among its operators?
+#
+# The conditions are those of the object HostedNetServices. The kind is ``clusteroperators.config.openshift.io``.
+
+PATH = "/apis/config.openshift.io/v1/clusteroperators"
+OPERATOR = "hosted-net-services"
+NEW = {"apiVersion": "config.openshift.io/v1", "kind": "ClusterOperator", "metadata": {"name": OPERATOR}, "spec": {}}
+FIELDS = ("type", "status", "reason", "message", "lastTransitionTime")
+
+
+def operator_status(conditions: Sequence[Mapping[str, Any]], version: str) -> dict[str, Any]:
+    """Return the status of the ClusterOperator; *conditions* as the object has them, *version* that of nodenet."""
+    return {
+        "conditions": [{field: one[field] for field in FIELDS} for one in conditions],
+        "versions": [{"name": "operator", "version": version}],
+        "relatedObjects": [
+            {"group": GROUP, "resource": "hostednetservices", "name": NAME},
+            {"group": "", "resource": "namespaces", "name": "kube-system"},
+        ],
     }

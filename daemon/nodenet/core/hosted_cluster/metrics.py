@@ -6,12 +6,10 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nodenet.core.hosted_cluster.cluster_status import OWNERS
-from nodenet.core.hosted_cluster.conditions import FALSE, TRUE, UNKNOWN
+from nodenet.core.hosted_cluster.cluster_status import FALSE, OWNERS, TRUE, UNKNOWN
 from nodenet.core.hosted_cluster.node_report import Stack
 from nodenet.core.metrics import family
-from nodenet.core.metrics.family import Family, Kind
-from nodenet.core.metrics.histogram import Histogram
+from nodenet.core.metrics.family import Family, Histogram, Kind
 
 STATES = (TRUE, FALSE, UNKNOWN)
 STACKS = (*(stack.value for stack in Stack), "unknown")

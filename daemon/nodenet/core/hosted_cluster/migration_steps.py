@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from nodenet.core.hosted_cluster.members import Member
+from nodenet.core.hosted_cluster.node_report import Member
 from nodenet.core.hosted_services.api_int import Addresses, refusal
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase, is_own
 from nodenet.core.hosted_services.migration_progress import Progress
-from nodenet.core.hosted_services.model import Options, Role, Spec
+from nodenet.core.hosted_services.model import Mode, Options, Role, Spec
 from nodenet.core.value import frozen
 
 WAIT_SECONDS = 120.0
@@ -82,14 +82,9 @@ def rest_at(view: View, addresses: Addresses) -> Migration:
     return Migration(Phase.SELF_HOSTED if own else Phase.EXTERNAL, addresses, addresses, message=text, vips=view.vips)
 
 
-def renewed(before: Migration, view: View) -> Migration:
-    """Return the same record with the VIPs of the present settings."""
-    return replace(before.at(view.options.api_vips), vips=view.vips)
-
-
 def step(before: Migration, view: View) -> Migration:
     """Return the record that follows; a new one has no deadline yet (``seconds``)."""
-    before = renewed(before, view)
+    before = replace(before.at(view.options.api_vips), vips=view.vips)
     asked = view.asked(before.target)
     if before.at_rest:
         return _from_rest(before, view, asked)
@@ -233,3 +228,48 @@ _TEXTS = {
     Phase.DRAIN_HAPROXY: "haproxy serves the connections that it has",
     Phase.DRAIN_EXTERNAL: "The external load balancer of before serves the connections that it has",
 }
+
+
+# Where is the API of a cluster whose object has no record of that?
+#
+# Such an object is that of a new cluster, or one that was deleted and made again while no operator ran. Its address may
+# be another one than that of before, and no node has verified it: the record begins where the nodes are.
+
+
+def first_record(view: View) -> Migration | None:
+    """Return the record at rest at the address of the control-plane nodes, None while that is not known.
+
+    Where nodes differ, the VIPs come first and the address that the object asks for comes last: that one is reached by
+    a verified migration. An external address needs the reports of more than half of the nodes.
+    """
+    if view.spec is None:
+        return None
+    places = [place for one in view.voters if (place := _place(one, view))]
+    if (vips := view.options.api_vips) in places:
+        return rest_at(view, vips)
+    if 2 * len(places) <= len(view.voters):
+        return None
+    asked = _in_order(view.asked(vips), view)
+    others = [place for place in places if place != asked] or places
+    return rest_at(view, max(others, key=lambda place: (others.count(place), str(place))))
+
+
+def _place(member: Member, view: View) -> Addresses | None:
+    """Return the addresses that ``api-int`` has on a node, None where they are not known.
+
+    A node whose report is about another object, or another generation, may have moved since.
+    """
+    report = member.present
+    if report is None or not report.is_about(view.uid, view.generation):
+        return None
+    if report.mode is Mode.SELF_HOSTED:  # at the VIPs of its own settings
+        return view.options.api_vips
+    if report.mode is Mode.DISABLED or not report.api_int:
+        return None
+    return None if view.refusal(report.api_int) else _in_order(report.api_int, view)
+
+
+def _in_order(addresses: Addresses, view: View) -> Addresses:
+    """Return *addresses* in one order, whatever the order of a report; the VIPs in that of the settings."""
+    vips = view.options.api_vips
+    return vips if set(addresses) == set(vips) else tuple(sorted(addresses, key=str))

@@ -6,17 +6,149 @@ from another source, or from before, is still used.
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import field, replace
 from types import MappingProxyType
 from typing import Any
 
+from nodenet.core.hosted_services import resource
 from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Role, Spec
 from nodenet.core.hosted_services.nodes import of_objects, of_status
 from nodenet.core.hosted_services.resource import ResourceInvalid, migration_of, spec_of
-from nodenet.core.hosted_services.sources import choose
+from nodenet.core.record_version import refusal
 from nodenet.core.value import frozen
+
+# What does a node take of the object HostedNetServices as the API has it?
+
+
+def asked(document: Mapping[str, Any] | None) -> object:
+    """Return what an administrator edits, and the phase of a migration: these are taken at once."""
+    return (document.get("spec"), migration_in(document)) if document else None
+
+
+def migration_in(document: Any) -> Mapping[str, Any] | None:  # noqa: ANN401
+    """Return the record of a migration, None without one; its fields are not checked."""
+    status = document.get("status") if isinstance(document, Mapping) else None
+    found = status.get("migration") if isinstance(status, Mapping) else None
+    return found if isinstance(found, Mapping) else None
+
+
+def led_on(good: Mapping[str, Any] | None, found: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return what is kept of the object that was *found*: the last *good* one where it cannot be used.
+
+    The record goes on all the same: nodenetd reads it from the disk, and writes the same names as nodenet-hosted.
+    """
+    if is_usable(found):
+        return found
+    later = {**good, "status": found.get("status")} if good is not None else None
+    return later if later is not None and is_usable(later) else good
+
+
+def is_usable(document: object) -> bool:
+    """Return whether an object can be used as a whole."""
+    try:
+        resource.spec_of(document)
+    except resource.ResourceInvalid:
+        return False
+    return True
+
+
+# Which source gives the spec and the nodes: the API, the cache, the file, or the defaults?
+
+
+@frozen
+class Chosen:
+    """The spec and the nodes that are used, each with its source."""
+
+    spec: Spec
+    spec_origin: Origin
+    nodes: tuple[ClusterNode, ...]
+    nodes_origin: Origin
+
+
+def choose(specs: Mapping[Origin, Spec], nodes: Mapping[Origin, tuple[ClusterNode, ...]]) -> Chosen:
+    """Return the first of each in the order of ``Origin``; an origin that has none is left out of the mapping.
+
+    A list without a node of the control plane is incomplete where another source has one with such a node: the API of a
+    cluster that is being installed lists the workers that have come first. By it, no node would hold the API VIP, by
+    which the others come.
+    """
+    spec_origin = next((origin for origin in Origin if origin in specs), Origin.DEFAULT)
+    some = [origin for origin in Origin if nodes.get(origin)]
+    led = [origin for origin in some if any(node.role is Role.CONTROL_PLANE for node in nodes[origin])]
+    nodes_origin = next(iter((*led, *some)), Origin.DEFAULT)
+    return Chosen(specs.get(spec_origin, Spec()), spec_origin, nodes.get(nodes_origin, ()), nodes_origin)
+
+
+# What does this node keep on disk about its cluster, and can it be used?
+#
+# A cache holds one document of the API (the resource, or the list of nodes) with its resource version, the name of its
+# cluster and a checksum. A torn file, or a file of another cluster, is not used.
+
+SCHEMA_VERSION = 1
+MOST_BYTES = 16 << 20
+
+
+class CacheInvalid(ValueError):
+    """The file cannot be used; the text says why."""
+
+
+@frozen
+class Cached:
+    """One document; *generation* is the object's own, *boot_id* the boot in which it was read."""
+
+    document: object
+    cluster_domain: str
+    resource_version: str
+    generation: int = 0
+    boot_id: str = ""
+
+
+def render_cached(cached: Cached) -> bytes:
+    """Return the file: two lines, the checksum of the second one and that line."""
+    body = json.dumps(
+        {
+            "schema_version": SCHEMA_VERSION,
+            "cluster_domain": cached.cluster_domain,
+            "resource_version": cached.resource_version,
+            "generation": cached.generation,
+            "boot_id": cached.boot_id,
+            "document": cached.document,
+        },
+        sort_keys=True,
+        separators=(",", ":"),
+    ).encode()
+    return _checksum(body) + b"\n" + body + b"\n"
+
+
+def parse_cached(content: bytes, cluster_domain: str) -> Cached:
+    """Return the cached document. Raises CacheInvalid for a torn file and for another cluster's."""
+    if len(content) > MOST_BYTES:
+        raise CacheInvalid(f"it has {len(content)} bytes; {MOST_BYTES} are the most")
+    checksum, _, body = content.rstrip(b"\n").partition(b"\n")
+    if checksum != _checksum(body):
+        raise CacheInvalid("its checksum is wrong: it was not written to its end, or was changed")
+    try:
+        found = json.loads(body)
+    except (ValueError, RecursionError) as error:
+        raise CacheInvalid(f"it is not JSON: {error}") from None
+    version = found.get("schema_version") if isinstance(found, dict) else None
+    if why := refusal(version, SCHEMA_VERSION):
+        raise CacheInvalid(why)
+    kinds = {"cluster_domain": str, "resource_version": str, "generation": int, "boot_id": str}
+    if wrong := [key for key, kind in kinds.items() if not isinstance(found.get(key), kind)]:
+        raise CacheInvalid(f"its {wrong[0]} is missing or of another type")
+    if found["cluster_domain"] != cluster_domain:
+        raise CacheInvalid(f"it is of the cluster {found['cluster_domain']!a}, not of {cluster_domain}")
+    return Cached(found.get("document"), *(found[key] for key in kinds))
+
+
+def _checksum(body: bytes) -> bytes:
+    return hashlib.sha256(body).hexdigest().encode()
+
 
 Documents = Mapping[Origin, Any]
 NONE: Mapping[Origin, Spec] = MappingProxyType({})

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from nodenet.core.hosted_services.api_int import ApiInt
 from nodenet.core.hosted_services.model import ON_PREMISES, Here, Inputs, Mode, Options, Purpose, Role, Service
 from nodenet.core.ip import IPAddress, family_of
-from nodenet.core.settings.hosted import Enabled
+from nodenet.core.settings.model import Enabled
 from nodenet.core.value import frozen
 
 

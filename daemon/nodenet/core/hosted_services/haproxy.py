@@ -6,6 +6,11 @@ certificate that the cluster's CA signed for ``api-int``.
 
 from __future__ import annotations
 
+import re
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from ipaddress import ip_address
+
 from nodenet.core.hosted_services.duties import Duty
 from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
 from nodenet.core.hosted_services.paths import SERVER_STATES
@@ -126,3 +131,83 @@ def _backend(inputs: Inputs) -> str:
 
 def _bracketed(address: IPAddress) -> str:
     return f"[{address}]" if family_of(address) is Family.IPV6 else str(address)
+
+
+# Which rules send connections to an API VIP through this node's haproxy? (nft(8))
+#
+# The table is nodenet's own and is replaced as a whole in one transaction. It exists only while this node's haproxy is
+# healthy: without it a connection to the VIP reaches the API server of the node that holds the VIP.
+
+TABLE = "inet nodenet_hosted"
+_BEFORE = -100
+"""NF_IP_PRI_NAT_DST; nft knows its name, dstnat, in the hook prerouting only."""
+REMOVAL = f"table {TABLE}\ndelete table {TABLE}\n"
+"""Removes the table, and is no error where there is none: it is declared first."""
+BY_WIRE = 0x20
+"""The mark (SO_MARK, socket(7)) of connections from this node that go to the holder of the VIP."""
+_TO_ANOTHER_NODE = f'        meta mark {BY_WIRE:#x} oifname != "lo" accept'
+"""Otherwise this node's check of the VIP would end at its own haproxy, and say nothing about the holder."""
+
+
+def redirect_rules(inputs: Inputs, duties: tuple[Duty, ...]) -> str | None:
+    """Return the rules in nft's syntax, None when this node balances no VIP."""
+    if not any(duty.wanted for duty in duties if duty.service is Service.REDIRECT):
+        return None
+    lines = []
+    for vip in inputs.options.api_vips:
+        protocol = "ip6" if family_of(vip) is Family.IPV6 else "ip"
+        match = f"{protocol} daddr {vip} tcp dport {inputs.options.api_port}"
+        lines.append(f"        {match} redirect to :{inputs.options.lb_port}")
+    chains = [_chain("from_outside", "prerouting", lines), _chain("from_here", "output", [_TO_ANOTHER_NODE, *lines])]
+    return f"{REMOVAL}table {TABLE} {{\n" + "\n".join(chains) + "}\n"
+
+
+def ports(text: str) -> frozenset[str]:
+    """Return the ports to which the rules in *text* lead; they may be as nft prints them."""
+    return frozenset(re.findall(r"redirect to :(\d+)", text))
+
+
+def _chain(name: str, hook: str, lines: list[str]) -> str:
+    head = f"    chain {name} {{\n        type nat hook {hook} priority {_BEFORE}; policy accept;\n"
+    return head + "\n".join(lines) + "\n    }\n"
+
+
+# With which state of each API server does haproxy begin when it is reloaded? (its management guide, 9.3)
+#
+# By itself it begins with every server as alive, until a check has failed. A server that is new, or was dead before the
+# reload, would get connections until then. In the state file such a server is stopped until its checks are good.
+
+QUESTION = "show servers state api"
+Server = tuple[str, IPAddress]
+"""Name and address."""
+_VERSION = 1
+_NAME, _ADDRESS, _STATE = 3, 4, 5
+_FIELDS = 20
+_STOPPED = "0"
+
+
+def alive(answer: str) -> Mapping[Server, bool]:
+    """Return which servers haproxy has, and whether each is alive; what cannot be understood is left out."""
+    found: dict[Server, bool] = {}
+    for line in answer.splitlines():
+        fields = line.split()
+        if len(fields) >= _FIELDS and not line.startswith("#"):
+            with suppress(ValueError):
+                found[fields[_NAME], ip_address(fields[_ADDRESS])] = fields[_STATE] != _STOPPED
+    return found
+
+
+def render_states(servers: Collection[Server], before: Mapping[Server, bool], port: int) -> str:
+    """Return the state file for *servers* on *port*; *before*: those that haproxy has, and whether each is alive.
+
+    Where none of them is known to be alive, all begin as alive: haproxy would have no server at all.
+    """
+    doubtful = [server for server in servers if not before.get(server)]
+    if len(doubtful) == len(servers):
+        doubtful = []
+    return "".join(f"{line}\n" for line in (str(_VERSION), *(_stopped(*server, port) for server in doubtful)))
+
+
+def _stopped(name: str, address: IPAddress, port: int) -> str:
+    """Return the line of a server that is stopped, with weight 1 and checks that are configured and enabled."""
+    return f"0 api 0 {name} {address} {_STOPPED} 0 1 1 0 0 0 0 6 0 0 0 - {port} -"

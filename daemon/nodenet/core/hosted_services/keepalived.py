@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 
 from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.model import Inputs, Options, Place, Purpose, Role, of_family
-from nodenet.core.hosted_services.packets import NEAR
+from nodenet.core.hosted_services.packets import NEAR, VRRP_PROTOCOL
 from nodenet.core.ip import Family, IPAddress, family_of
 
 RUN = "/run/nodenet/hosted"
@@ -65,7 +65,7 @@ def _global(inputs: Inputs) -> str:
         "enable_script_security",
         "max_auto_priority -1",
         "vrrp_garp_master_refresh 60",
-        "vrrp_check_unicast_src",  # beside nft (``vrrp_guard``), which refuses more and may not be there
+        "vrrp_check_unicast_src",  # beside nft (``guard_rules``), which refuses more and may not be there
     )
 
 
@@ -148,3 +148,37 @@ def _virtual(address: IPAddress) -> str:
 
 def _block(head: str, *lines: str) -> str:
     return "\n".join([f"{head} {{", *(f"    {line}" for line in lines), "}", ""])
+
+
+# Whose VRRP may reach this node's keepalived? That of the peers, on the link of the VIP, past no router. (nft(8))
+#
+# keepalived takes an advertisement with any TTL in unicast mode, and one of a host that is no peer restarts the timer
+# of a holder in some versions. Pods and hosts of other subnets would otherwise move a VIP by one packet.
+
+GUARD_TABLE = "inet nodenet_vrrp"
+_LIMITS = {Family.IPV4: ("ip", "ttl"), Family.IPV6: ("ip6", "hoplimit")}
+
+
+def guard_rules(inputs: Inputs, vips: tuple[VipDuty, ...]) -> str | None:
+    """Return the rules in nft's syntax, which replace the table; None where this node holds no VIP."""
+    held = [duty for duty in vips if duty.wanted]
+    if not held:
+        return None
+    lines = "".join(f"        {line}\n" for line in (*_accepted(inputs, held), f"meta l4proto {VRRP_PROTOCOL} drop"))
+    chain = f"    chain from_outside {{\n        type filter hook input priority -1; policy accept;\n{lines}    }}\n"
+    return f"table {GUARD_TABLE}\ndelete table {GUARD_TABLE}\ntable {GUARD_TABLE} {{\n{chain}}}\n"
+
+
+def _accepted(inputs: Inputs, held: list[VipDuty]) -> Iterator[str]:
+    for family, (protocol, limit) in _LIMITS.items():
+        allowed: set[IPAddress] = set()
+        for duty in held:
+            if family_of(duty.address) is family:
+                allowed.update(peers(inputs, duty, inputs.here.places[family]))
+        if allowed:
+            shown = ", ".join(map(str, sorted(allowed, key=int)))
+            link = inputs.here.places[family].link
+            # The former stack sends VRRP by IPv6 with the hop limit of the kernel.
+            former = family is Family.IPV6 and inputs.options.advert_interval >= FORMER_SECONDS
+            near = "" if former else f"{protocol} {limit} {NEAR} "
+            yield f'iifname "{link}" {protocol} saddr {{ {shown} }} {near}meta l4proto {VRRP_PROTOCOL} accept'

@@ -15,8 +15,7 @@ from urllib.parse import urlsplit
 
 from nodenet.core.hosted_services.resource import doubled
 from nodenet.core.ip import IPAddress
-from nodenet.core.node_file.yaml_text import Misread, load
-from nodenet.core.node_file.yaml_values import json_values
+from nodenet.core.node_file.yaml_text import Misread, json_values, load
 from nodenet.core.value import frozen
 
 MOST_BYTES = 256 * 1024

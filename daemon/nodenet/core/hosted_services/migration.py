@@ -132,19 +132,6 @@ def render(migration: Migration) -> dict[str, Any]:
     }
 
 
-def lost_fields(record: Mapping[str, Any] | None, found: object) -> tuple[str, ...]:
-    """Return what an API that was given the *record* has not kept: it has *found*.
-
-    An API drops the fields that its kind does not have: https://kubernetes.io/docs/tasks/extend-kubernetes/
-    custom-resources/custom-resource-definitions/#field-pruning
-    """
-    if record is None:
-        return ()
-    if not isinstance(found, Mapping):
-        return ("status.migration",)
-    return tuple(f"status.migration.{key}" for key in record if key not in found)
-
-
 def parse(document: object) -> Migration | None:
     """Return the record of an object, as JSON values; None where it has none. Raises ValueError."""
     status = document.get("status") if isinstance(document, Mapping) else None

@@ -27,11 +27,11 @@ OWED_RELOADS: Mapping[Service, PurePosixPath] = {
 OWED_RESTART = RUN / "dnsmasq.restart"
 """Exists while dnsmasq runs with an older configuration than that on the disk."""
 SERVER_STATES = RUN / "haproxy.servers"
-"""Which API servers a haproxy that is reloaded takes for dead until they are checked (``server_states``)."""
+"""Which API servers a haproxy that is reloaded takes for dead until they are checked (``render_states``)."""
 RELEASE = RUN / "release.ip"
 """Takes this node's VIPs off its links, as a batch of ip(8): nodenet-keepalived.service runs it whenever it ends."""
 GUARD = RUN / "vrrp.nft"
-"""Drops VRRP of strangers (``vrrp_guard``): nodenet-keepalived.service takes it up whenever it starts."""
+"""Drops VRRP of strangers (``guard_rules``): nodenet-keepalived.service takes it up whenever it starts."""
 AUTHORITY = RUN / "ca.crt"
 """The CA by which API servers are verified, from the settings or the kubeconfig."""
 UNITS: Mapping[Service, str] = {
@@ -40,7 +40,7 @@ UNITS: Mapping[Service, str] = {
     Service.HAPROXY: "nodenet-haproxy.service",
 }
 API_INT = RUN / "api-int.json"
-"""Where ``api-int`` leads in this boot while an external load balancer is asked for (``fallback``)."""
+"""Where ``api-int`` leads in this boot while an external load balancer is asked for (``Trial``)."""
 KEEPALIVED_USER = "nodenet-keepalived"
 """Whose sockets speak VRRP for nodenet; those of every other user are another stack's."""
 STARTED = RUN / "started"

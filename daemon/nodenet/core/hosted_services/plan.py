@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from nodenet.core.hosted_services import dnsmasq, haproxy, keepalived, redirect
+from nodenet.core.hosted_services import dnsmasq, haproxy, keepalived
 from nodenet.core.hosted_services.api_int import ApiInt, api_int
 from nodenet.core.hosted_services.duties import Duty, VipDuty, duties, role_of, vip_duties, why_disabled
 from nodenet.core.hosted_services.model import Inputs, Mode, Origin, Role, Service
@@ -51,7 +51,7 @@ def plan(inputs: Inputs) -> Plan:
         Service.DNSMASQ: dnsmasq.configuration(inputs, mine),
         Service.KEEPALIVED: keepalived.configuration(inputs, vips),
         Service.HAPROXY: haproxy.configuration(inputs, mine),
-        Service.REDIRECT: redirect.rules(inputs, mine),
+        Service.REDIRECT: haproxy.redirect_rules(inputs, mine),
     }
     return Plan(
         Mode.DISABLED if disabled else api.mode,
@@ -103,3 +103,16 @@ def _owner(inputs: Inputs, vip: IPAddress) -> str | None:
     if vip in inputs.here.addresses:
         return inputs.here.name
     return next((node.name for node in inputs.nodes if vip in node.addresses), None)
+
+
+# Which addresses does systemd take off this node's links before its keepalived starts, and whenever it ends?
+#
+# The unit of keepalived runs this file (ip(8), ``-batch``), so a keepalived that is killed leaves no VIP behind,
+# whatever nodenet-hosted does. An address goes from every link that has it, with any prefix; one that is not there is
+# no error.
+
+
+def release_batch(plan: Plan) -> str:
+    """Return the lines, one for each VIP that this node may hold."""
+    vips = (duty.address for duty in plan.vips if duty.wanted)
+    return "".join(f"address flush to {vip}/{vip.max_prefixlen}\n" for vip in vips)

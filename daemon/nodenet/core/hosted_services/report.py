@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
 from nodenet.core.hosted_services import migration
+from nodenet.core.hosted_services.api_int import REPLACED
 from nodenet.core.hosted_services.duties import VipDuty
-from nodenet.core.hosted_services.holders import REMEDY, Sighting, holders, with_macs
 from nodenet.core.hosted_services.model import Mode, Service, Spec
 from nodenet.core.hosted_services.plan import Plan
-from nodenet.core.hosted_services.stance import Stance
+from nodenet.core.hosted_services.vips import REMEDY, Sighting, Stance, holders, with_macs
 from nodenet.core.ip import IPAddress
 from nodenet.core.value import frozen
 
@@ -58,7 +58,7 @@ class Report:
     spec: Spec = field(default_factory=Spec)
     """What the resource asks for, and how far a migration of the API is."""
     muted: frozenset[IPAddress] = frozenset()
-    """VIPs that this node does not advertise at present (``exchange``)."""
+    """VIPs that this node does not advertise at present (``silent``)."""
 
     @property
     def all_problems(self) -> tuple[str, ...]:
@@ -168,3 +168,138 @@ def _service(service: Service, state: ServiceState) -> dict[str, Any]:
         "problem": state.problem,
         "reason": state.reason,
     }
+
+
+# What does ``nodenetctl hosted`` print? One screen, from the document.
+
+
+def lines(document: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the lines. Raises KeyError for a document of another shape."""
+    return tuple(_lines(document))
+
+
+def _lines(document: Mapping[str, Any]) -> Iterator[str]:
+    role = document["role"] or "unknown role"
+    yield f"{document['health']}: {document['mode']}, {document['phase']} ({document['node']}, {role})"
+    api_int = document["api_int"]
+    shown = ", ".join(api_int["addresses"]) or "no address"
+    reachable = {True: ", the API answers there", False: ", the API does not answer there"}
+    yield f"api-int   {shown} (from {_SOURCES.get(api_int['source'], api_int['source'])}){_of(reachable, document)}"
+    for vip in document["vips"]:
+        yield f"VIP       {vip['address']:<15} {vip['purpose']:<8} {_holders(vip)}"
+    for service in document["services"]:
+        yield f"service   {service['name']:<15} {_state(service)}"
+    if text := _migration_line(document):
+        yield f"migration {text}"
+    for switch in document.get("switched_off", ()):  # an older nodenet-hosted has none
+        yield f"switch    {switch} is Disabled"
+    if unread := document.get("cluster"):
+        yield f"cluster   {unread}"
+    for problem in document["problems"]:
+        yield f"problem   {problem}"
+
+
+_SOURCES = {"cr": "the HostedNetServices object", "cache": "the cache", "file": "the file", "default": "the API VIP"}
+
+
+def _migration_line(document: Mapping[str, Any]) -> str:
+    """Return where the API moves, and why it did not; nothing while it is where the object asks for."""
+    found = document.get("migration")
+    if not found:
+        return ""
+    if found["phase"] not in ("SelfHosted", "External"):
+        return f"{found['phase']}, {' and '.join(found['from'])} to {' and '.join(found['to'])}: {found['message']}"
+    if found["failedGeneration"]:
+        return str(found["message"])
+    vips = [vip["address"] for vip in document["vips"] if vip["purpose"] == "api"]
+    asked = found["asked"] or vips
+    if set(asked) == set(found["to"] or vips):
+        return ""
+    return (
+        f"the object asks for {' and '.join(asked)}, and nodenet-operator has not begun: "
+        "see `kubectl -n kube-system logs deployment/nodenet-operator`"
+    )
+
+
+def _of(texts: Mapping[bool, str], document: Mapping[str, Any]) -> str:
+    reachable = document.get("api_reachable")
+    return texts[reachable] if isinstance(reachable, bool) else ""
+
+
+def _holders(vip: Mapping[str, Any]) -> str:
+    held = ", ".join(vip["holders"])
+    text = f"held by {held}" if held else "not seen on the wire"
+    if not vip["candidate"]:
+        return f"not held here: {vip['reason']}"
+    here = " (this node)" if vip["here"] else ""
+    stance = f" [{vip['stance']}]" if vip["stance"] not in (None, "candidate") else ""
+    return f"{text}{here}{stance}"
+
+
+def _state(service: Mapping[str, Any]) -> str:
+    if not service["wanted"]:
+        return f"{'still runs' if service['running'] else 'off'}: {service['reason']}"
+    healthy = {True: ", healthy", False: ", not healthy", None: ""}[service["healthy"]]
+    state = f"{'runs' if service['running'] else 'does not run'}{healthy}"
+    return f"{state}: {service['problem']}" if service["problem"] else state
+
+
+# Who holds a VIP, what is ``api-int``, why does a hosted service run? Text for people, from the report's document.
+
+TOPICS = ("api-int", "vip", "hosted")
+
+
+def explain(topic: str, document: Mapping[str, Any]) -> tuple[str, ...] | None:
+    """Return the lines of one of ``TOPICS``, None for another topic."""
+    lines = {"api-int": _api_int, "vip": _vips, "hosted": _services}.get(topic)
+    return tuple(lines(document)) if lines else None
+
+
+def _api_int(document: Mapping[str, Any]) -> Iterator[str]:
+    api_int = document["api_int"]
+    shown = " and ".join(api_int["addresses"])
+    yield f"api-int is {shown}" if shown else "api-int has no address"
+    replaced = [problem for problem in document["problems"] if REPLACED in problem]
+    yield from replaced or [_source(api_int)]
+    if document["mode"] == "external":
+        balances = any(one["name"] == "haproxy" and one["running"] for one in document["services"])
+        still = "still runs" if balances else "does not run"
+        yield f"It is not a VIP of the cluster: an external load balancer serves the API, and haproxy {still}"
+    reachable = document["api_reachable"]
+    if reachable is not None:
+        yield f"The API {'answers' if reachable else 'does not answer'} there, verified by the cluster's CA"
+
+
+def _source(api_int: Mapping[str, Any]) -> str:
+    found: str = {
+        "cr": "The HostedNetServices object of the cluster names it",
+        "cache": "The last HostedNetServices object that was read names it; the API did not answer in this boot",
+        "file": "The file /etc/nodenet/hostednetservices.yaml names it",
+    }.get(api_int["source"], "No HostedNetServices object names another address: it is the API VIP of the settings")
+    return found
+
+
+def _vips(document: Mapping[str, Any]) -> Iterator[str]:
+    for vip in document["vips"]:
+        held = " and ".join(vip["holders"])
+        yield f"The {vip['purpose']} VIP {vip['address']} is {f'held by {held}' if held else 'not seen on the wire'}"
+        may = "may" if vip["candidate"] else "may not"
+        yield f"  This node {may} hold it: {vip['reason']}"
+        if vip["stance"]:
+            yield f"  {_STANCES[vip['stance']]}"
+    if not document["vips"]:
+        yield "The settings name no VIP"
+
+
+_STANCES = {
+    "probing": "The wire was not asked yet: VRRP waits",
+    "candidate": "It takes part in VRRP",
+    "staying-out": "A host that is no node holds it: this node takes part after that host, or after half an hour",
+    "draining": "The node is drained: another node takes it over",
+}
+
+
+def _services(document: Mapping[str, Any]) -> Iterator[str]:
+    for service in document["services"]:
+        verb = "runs" if service["running"] else "does not run"
+        yield f"{service['name']} {verb}: {service['problem'] or service['reason']}"

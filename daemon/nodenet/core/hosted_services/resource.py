@@ -14,8 +14,7 @@ from nodenet.core.hosted_services import migration
 from nodenet.core.hosted_services.model import Spec
 from nodenet.core.hosted_services.nodes import is_of_a_host
 from nodenet.core.ip import IPAddress, family_of
-from nodenet.core.node_file.yaml_text import Block, Node, Scalar, load
-from nodenet.core.node_file.yaml_values import json_values
+from nodenet.core.node_file.yaml_text import Block, Node, Scalar, json_values, load
 
 GROUP = "clusterhostednetservices.operator.io"
 VERSION = "v1alpha1"

@@ -8,7 +8,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.hosted_services.model import Mode, Service
 from nodenet.core.hosted_services.paths import COMPANION, RESOURCE
 from nodenet.core.hosted_services.plan import Plan
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.units import Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.value import frozen

@@ -54,6 +54,11 @@ class Link:
     """How often the carrier came or went. Only the kernel's own answer has it, not iproute2's."""
 
     @property
+    def is_nic(self) -> bool:
+        """Whether it is no bond, bridge, VLAN or the like, which has the MAC of a NIC below it."""
+        return self.kind in (None, "veth") and not self.loopback
+
+    @property
     def hardware_mac(self) -> str | None:
         """The MAC that survives renames and bonds."""
         return self.permanent_mac or self.mac

@@ -7,6 +7,7 @@ replaces the others; files are never merged.
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
@@ -103,3 +104,16 @@ def _stems_of(listing: Iterable[str]) -> Iterable[tuple[str, str]]:
         stem, dot, extension = name.rpartition(".")
         if stem and not name.startswith(".") and dot + extension in EXTENSIONS:
             yield stem.lower(), name
+
+
+# Which MACs does a node file name? Read without a YAML parser: a file of the largest size takes that seconds.
+
+
+_KEY = re.compile(
+    r"""^[^#\n]*?\bmac-address["']?\s*:\s*["']?((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\b""", re.IGNORECASE | re.MULTILINE
+)
+
+
+def named_macs(text: str) -> frozenset[str]:
+    """Return the MACs of links in *text*, in lower case and with colons; comments name none."""
+    return frozenset(mac.lower().replace("-", ":") for mac in _KEY.findall(text))

@@ -13,8 +13,7 @@ from dataclasses import replace
 from nodenet.core.node_file import schema
 from nodenet.core.node_file.finding import Finding, at, shown
 from nodenet.core.node_file.secret import is_secret
-from nodenet.core.node_file.yaml_text import Block, Node, Scalar
-from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.node_file.yaml_text import Block, Node, Scalar, typed
 
 NEAR = 0.6
 """difflib's ratio from which on a key is offered as what was meant."""

@@ -13,8 +13,7 @@ import re
 from collections.abc import Collection, Iterator
 
 from nodenet.core.node_file import schema
-from nodenet.core.node_file.yaml_text import Node, Scalar
-from nodenet.core.node_file.yaml_values import typed
+from nodenet.core.node_file.yaml_text import Node, Scalar, typed
 from nodenet.core.value import frozen
 
 SECRET_KEYS = frozenset({"password", "private-key-password", "mka-cak", "psk"})

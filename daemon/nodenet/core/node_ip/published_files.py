@@ -14,14 +14,28 @@ from pathlib import PurePosixPath
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.node_ip.environment import drop_in_variables
+from nodenet.core.node_ip.kubelets import FLAG, KUBELET, RANCHER, UNITS, Wiring
 from nodenet.core.value import frozen
 
 RUN = PurePosixPath("/run/nodeip-configuration")
 PRIMARY, IPV4, IPV6 = RUN / "primary-ip", RUN / "ipv4", RUN / "ipv6"
 REMOTE_WORKER = RUN / "remote-worker"
-KUBELET, CRIO = "kubelet.service", "crio.service"
-KUBELET_DROP_IN = PurePosixPath(f"/etc/systemd/system/{KUBELET}.d/20-nodenet.conf")
-CRIO_DROP_IN = PurePosixPath(f"/etc/systemd/system/{CRIO}.d/20-nodenet.conf")
+CRIO = "crio.service"
+USERS = (*UNITS, CRIO)
+"""The units that run with the node IPs."""
+
+
+def drop_in_of(unit: str) -> PurePosixPath:
+    """Return the drop-in that gives *unit* the node IP."""
+    return PurePosixPath(f"/etc/systemd/system/{unit}.d/20-nodenet.conf")
+
+
+def rancher_file(directory: str) -> PurePosixPath:
+    """Return the file of k3s or RKE2; of files that set one key, the last in the order of their names counts."""
+    return PurePosixPath(f"/etc/rancher/{directory}/config.yaml.d/90-nodenet.yaml")
+
+
+KUBELET_DROP_IN, CRIO_DROP_IN = drop_in_of(KUBELET), drop_in_of(CRIO)
 BRIDGE_UP = RUN / "br-ex-up"
 """Exists, empty, once br-ex does; units of on-premises platforms wait for it."""
 NAMES_NODE_IPS = (PRIMARY, IPV4, IPV6, KUBELET_DROP_IN, CRIO_DROP_IN)
@@ -31,19 +45,25 @@ REMOTE_WORKER_LABEL = "node.openshift.io/remote-worker"
 
 @frozen
 class Publication:
-    """The node IPs, primary first (never empty), and whether this node is away from the VIPs."""
+    """The node IPs, primary first (never empty), whether this node is away from the VIPs, and what its units need."""
 
     node_ips: tuple[IPv4Address | IPv6Address, ...]
     remote_worker: bool = False
+    wiring: Wiring = Wiring()
 
 
 @frozen
 class PublishedFile:
-    """A file that other programs read; *content* None: it must not exist. *unit*: it is a drop-in of that unit."""
+    """A file that other programs read; *content* None: it must not exist. *unit* starts only with this file."""
 
     path: PurePosixPath
     content: bytes | None
     unit: str | None = None
+
+    @property
+    def drop_in(self) -> bool:
+        """Whether systemd reads it, as a drop-in of *unit*."""
+        return self.path.suffix == ".conf"
 
 
 @lru_cache(maxsize=4)
@@ -54,6 +74,7 @@ def files(publication: Publication) -> tuple[PublishedFile, ...]:
     return (
         PublishedFile(KUBELET_DROP_IN, _kubelet(publication), KUBELET),
         PublishedFile(CRIO_DROP_IN, _crio(publication), CRIO),
+        *_rancher(publication),
         PublishedFile(REMOTE_WORKER, flag),
         PublishedFile(IPV4, _bytes(families[4])),
         PublishedFile(IPV6, _bytes(families[6])),
@@ -96,14 +117,35 @@ def _bytes(text: str | None) -> bytes | None:
 
 
 def _kubelet(publication: Publication) -> bytes:
-    addresses = ",".join(map(str, publication.node_ips))
-    lines = [
-        "[Service]",
-        f'Environment="KUBELET_NODE_IP={publication.node_ips[0]}" "KUBELET_NODE_IPS={addresses}"',
-    ]
+    lines = [_variables(publication)]
     if publication.remote_worker:
-        lines.append(f'Environment="CUSTOM_KUBELET_LABELS={REMOTE_WORKER_LABEL}"')
-    return "\n".join(lines).encode() + b"\n"
+        lines.append(f'Environment="CUSTOM_KUBELET_LABELS={REMOTE_WORKER_LABEL}"\n')
+    if publication.wiring.variable:
+        name, value = publication.wiring.variable
+        lines.append(f'Environment="{name}={f"{value} {FLAG}={_listed(publication)}".strip()}"\n')
+    return "".join(lines).encode()
+
+
+def without_arguments(drop_in: bytes) -> bytes:
+    """Return a *drop_in* of kubelet without the arguments that its unit needed."""
+    return b"".join(line for line in drop_in.splitlines(keepends=True) if FLAG.encode() not in line)
+
+
+def _rancher(publication: Publication) -> Iterable[PublishedFile]:
+    """Yield the files of k3s and RKE2. The variables only say with which node IPs a running one was started."""
+    for unit, reads in publication.wiring.rancher:
+        content = f'node-ip: "{_listed(publication)}"\n'.encode() if reads else None
+        yield PublishedFile(rancher_file(RANCHER[unit]), content, unit)
+        yield PublishedFile(drop_in_of(unit), _variables(publication).encode(), unit)
+
+
+def _listed(publication: Publication) -> str:
+    return ",".join(map(str, publication.node_ips))
+
+
+def _variables(publication: Publication) -> str:
+    first, every = publication.node_ips[0], _listed(publication)
+    return f'[Service]\nEnvironment="KUBELET_NODE_IP={first}" "KUBELET_NODE_IPS={every}"\n'
 
 
 def _crio(publication: Publication) -> bytes:

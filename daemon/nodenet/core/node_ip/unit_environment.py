@@ -6,17 +6,27 @@ variable from all of them (systemd.exec(5)). A drop-in that systemd has not read
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables, file_variables, is_removed
+from nodenet.core.node_ip.kubelets import has_node_ip
 from nodenet.core.node_ip.published_files import PublishedFile
 from nodenet.core.value import frozen
+
+_VARIABLE = re.compile(r"\$([A-Z][A-Z0-9_]*)")
+_PLAIN = re.compile(r'[^"\\%\x00-\x1f]*')
+"""A value that a drop-in can repeat as it is."""
 
 
 @frozen
 class UnitEnvironment:
-    """What systemd knows about a unit: Environment=, EnvironmentFile=, its drop-ins in order, and UnsetEnvironment=."""
+    """What systemd knows about a unit: Environment=, EnvironmentFile=, its drop-ins in order, and UnsetEnvironment=.
+
+    *drop_ins* begin with the file of the unit itself. *command*: the words of ExecStart=, before systemd replaces
+    variables.
+    """
 
     variables: Mapping[str, str]
     files: tuple[PurePosixPath, ...] = ()
@@ -25,6 +35,7 @@ class UnitEnvironment:
     """Whether a file of the unit changed since systemd read it (NeedDaemonReload of org.freedesktop.systemd1(5))."""
     removals: tuple[str, ...] = ()
     """Names, or names with a value."""
+    command: tuple[str, ...] = ()
 
     @property
     def sources(self) -> tuple[PurePosixPath, ...]:
@@ -78,3 +89,22 @@ def overrides(
             source = by_last_file[0] if by_last_file else next(reversed(setters), None)
         found.append(Override(unit, name, value, actual, source, unread=source is None and stale))
     return tuple(found)
+
+
+def passes_arguments(
+    seen: UnitEnvironment, contents: Mapping[PurePosixPath, bytes | None], ours: PurePosixPath
+) -> tuple[str, str] | None:
+    """Return the variable in which kubelet.service can get one more argument, with its value without *ours*.
+
+    An environment file overrides any drop-in, so that a variable which such a file sets is the administrator's or
+    kubeadm's. What follows on the command line wins: an administrator's own `--node-ip` in KUBELET_EXTRA_ARGS does.
+    """
+    if has_node_ip(seen.command) or any("KUBELET_NODE_IP" in word for word in seen.command):
+        return None
+    by_files = {name for path in seen.files for name in file_variables(contents.get(path) or b"")}
+    own: dict[str, str] = {}
+    for path in seen.drop_ins:
+        own |= drop_in_variables(contents.get(path) or b"") if path != ours else {}
+    passed = [found[1] for word in seen.command if (found := _VARIABLE.fullmatch(word))]
+    free = [name for name in passed if name not in by_files and _PLAIN.fullmatch(own.get(name, ""))]
+    return next(((name, own[name]) for name in free if name in own), (free[-1], "") if free else None)

@@ -16,8 +16,8 @@ from nodenet.core.persistent_ips.claim import known_addresses
 from nodenet.core.persistent_ips.effects import CreateLease, Here, Hold, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import Interface, Owner, Reservation, State
+from nodenet.core.persistent_ips.release import ORPHAN_SECONDS, suspects, sweep
 from nodenet.core.persistent_ips.repair import restore
-from nodenet.core.persistent_ips.sweep import ORPHAN_SECONDS, suspects, sweep
 from nodenet.core.value import frozen
 
 REMEDY = "Run `nodenetctl claims check --repair`"

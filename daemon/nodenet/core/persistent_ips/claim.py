@@ -12,8 +12,7 @@ from enum import StrEnum
 from ipaddress import ip_interface
 from typing import Any
 
-from nodenet.core.persistent_ips import moment
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind
+from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, moment_text
 from nodenet.core.persistent_ips.network import NAME
 from nodenet.core.value import frozen
 
@@ -165,7 +164,7 @@ def _condition(status: str, reason: Reason, message: str, now: float) -> dict[st
         "status": status,
         "reason": str(reason),
         "message": message,
-        "lastTransitionTime": moment.text(now),
+        "lastTransitionTime": moment_text(now),
     }
 
 

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 from nodenet.core.persistent_ips.book import Book, Change
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import PodName
+from nodenet.core.persistent_ips.model import PodName, moment_text
 from nodenet.core.persistent_ips.pod import Pod
 from nodenet.core.value import frozen
 
@@ -175,3 +175,44 @@ def ask(effect: Ask[T]) -> Steps[T]:
     """Return the answer to *effect*. Raises what it says."""
     found: T = yield effect  # type: ignore[misc]  # each Ask is an Effect
     return found
+
+
+# How is something shown to people at a claim or a pod: as an Event (v1)?
+
+
+MOST_MESSAGE = 1024
+MOST_NAME = 200
+REPORTER = "nodenet-ipam"
+
+
+def event_document(announced: Announce, node: str, now: float) -> tuple[str, dict[str, Any]] | None:
+    """Return the namespace and the Event; None where there is no object to show it at."""
+    if announced.claim is not None:
+        claim = announced.claim
+        involved = {
+            "apiVersion": "k8s.cni.cncf.io/v1alpha1",
+            "kind": "IPAMClaim",
+            "namespace": claim.namespace,
+            "name": claim.name,
+            "uid": claim.uid,
+        }
+    elif announced.pod is not None:
+        pod = announced.pod
+        involved = {"apiVersion": "v1", "kind": "Pod", "namespace": pod.namespace, "name": pod.name, "uid": pod.uid}
+    else:
+        return None
+    return involved["namespace"], {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"generateName": f"{involved['name'][:MOST_NAME]}.", "namespace": involved["namespace"]},
+        "involvedObject": involved,
+        "type": "Warning",
+        "reason": announced.reason,
+        "message": announced.text[:MOST_MESSAGE],
+        "source": {"component": REPORTER, "host": node},
+        "reportingComponent": REPORTER,
+        "reportingInstance": node,
+        "firstTimestamp": moment_text(now),
+        "lastTimestamp": moment_text(now),
+        "count": 1,
+    }

@@ -16,8 +16,7 @@ from dataclasses import replace
 from ipaddress import ip_interface
 from typing import Any
 
-from nodenet.core.persistent_ips import moment
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox
+from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox, moment_text
 from nodenet.core.value import frozen
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -131,7 +130,7 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
             "labels": {MANAGED_BY: MANAGER, NETWORK_LABEL: label(lease.network), NODE_LABEL: label(lease.node)},
             "annotations": {f"{PREFIX}{key}": value for key, value in annotations.items()},
         },
-        "spec": {"holderIdentity": str(lease.owner), "acquireTime": moment.text(now, micro=True)},
+        "spec": {"holderIdentity": str(lease.owner), "acquireTime": moment_text(now, micro=True)},
     }
 
 

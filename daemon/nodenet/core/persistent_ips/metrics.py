@@ -8,8 +8,7 @@ from typing import Any
 
 from nodenet import __version__
 from nodenet.core.metrics import family
-from nodenet.core.metrics.family import Family, Kind
-from nodenet.core.metrics.histogram import Histogram
+from nodenet.core.metrics.family import Family, Histogram, Kind
 from nodenet.core.metrics.program import Program, ProgramMetrics
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.effects import (

@@ -7,17 +7,116 @@ now.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 
 from nodenet.core.errors import PublishFailed
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
-from nodenet.core.persistent_ips.book import Change, Drop, Put
-from nodenet.core.persistent_ips.effects import DeleteLease, Here, Hold, ReadClaim, ReadLease, Save, Steps, ask
-from nodenet.core.persistent_ips.lease import name_of
-from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, Reservation, State
-from nodenet.core.persistent_ips.succession import living_pods
+from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
+from nodenet.core.persistent_ips.effects import (
+    DeleteLease,
+    Here,
+    Hold,
+    MoveLease,
+    ReadClaim,
+    ReadLease,
+    ReadPod,
+    Save,
+    Steps,
+    ask,
+)
+from nodenet.core.persistent_ips.lease import Lease, name_of
+from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
+
+# Which sandboxes have an address: one after the other, and in a migration at the same time?
+#
+# The Lease names them: the one that had the address last, and those before it whose pods may have it still. Without
+# the earlier ones, an address could be free, or given to another workload, while the source of a migration has it:
+# when the target's node has lost its store, or is gone, or the claim is deleted by force.
+
+
+ROUNDS = 3
+MOST_EARLIER = 4
+"""So many earlier sandboxes are kept while a pod waits for its ADD, without asking for their pods."""
+
+
+def succeed(here: Here, lease: Lease, most_earlier: int = MOST_EARLIER) -> Steps[Lease]:
+    """Make the sandbox of *lease* the one that has the address; return the Lease as it is then.
+
+    One of another owner is returned as it was found. Raises NotFound, ApiAway, Forbidden.
+    """
+    for _ in range(ROUNDS):
+        found = yield from ask(ReadLease(lease.name))
+        if found.owner.uid != lease.owner.uid:
+            return found
+        wanted = found.taken_by(lease.sandbox)
+        if len(wanted.earlier) > most_earlier:
+            living = yield from living_pods(here, wanted.network, wanted.earlier)
+            wanted = replace(wanted, earlier=tuple(one for one in wanted.earlier if one.pod in living))
+        if wanted == found:
+            return found
+        with suppress(Conflict):
+            return (yield from ask(MoveLease(wanted)))
+    raise ApiAway(f"The Lease {lease.name} changes too often")
+
+
+def living_pods(here: Here, network: str, sandboxes: Iterable[Sandbox]) -> Steps[tuple[PodName, ...]]:
+    """Return the pods of *sandboxes* that may have their address still. Raises ApiAway, Forbidden."""
+    found: list[PodName] = []
+    for one in sandboxes:
+        found += yield from _living_pod(here, network, one)
+    return tuple(found)
+
+
+def _living_pod(here: Here, network: str, sandbox: Sandbox) -> Steps[tuple[PodName, ...]]:
+    pod = sandbox.pod
+    if pod is None:
+        return ()
+    if sandbox.node == here.node:
+        if here.book.attachment(sandbox.key) is not None:
+            return (pod,)
+        if here.book.pod_reference((pod.uid, sandbox.ifname, network)) is not None:
+            return ()  # it was attached here, and is not any more
+    return () if (yield from pod_is_gone(pod)) else (pod,)
+
+
+def pod_is_gone(name: PodName) -> Steps[bool]:
+    """Return whether this pod (its UID, where it is known) is gone or has ended. Raises ApiAway, Forbidden."""
+    try:
+        pod = yield from ask(ReadPod(name.namespace, name.name))
+    except NotFound:
+        return True
+    return pod.finished or bool(name.uid and name.uid not in (pod.name.uid, pod.static_uid))
+
+
+def take_over(here: Here, attachment: Attachment) -> Steps[None]:
+    """Make this node responsible for the Leases of what was attached here. Raises ApiAway, Forbidden."""
+    if attachment.owner.kind is not OwnerKind.CLAIM:
+        return
+    yield Hold(attachment.owner.hold)
+    if here.book.attachment(attachment.key) is None:
+        return  # it was detached before the API answered: another node may have taken over since
+    for row in here.book.held_by(attachment.owner, attachment.network):
+        if row.address not in attachment.addresses:
+            continue
+        sandbox = (attachment.pod, *attachment.key, here.boot_id)
+        try:
+            found = yield from succeed(here, Lease(row.network, row.address, row.owner, here.node, *sandbox), 0)
+        except NotFound:
+            continue  # the repair of missing Leases says more
+        if found.uid == row.lease_uid and found.version != row.lease_version:
+            yield Save((Put(row.moved(found.uid, found.version)),), wait=False)
+
+
+def unnamed(book: Book, leases: Iterable[Lease]) -> Iterator[Attachment]:
+    """Yield the attachments of claims that their Lease does not name yet: the service was killed before."""
+    for lease in leases:
+        if lease.owner.kind is OwnerKind.CLAIM:
+            named = [one.key for one in lease.sandboxes]
+            for one in book.attachments_of(lease.owner):
+                if one.network == lease.network and lease.address in one.addresses and one.key not in named:
+                    yield one
 
 
 def detach(here: Here, attachment: Attachment) -> Steps[bool]:
@@ -117,3 +216,62 @@ def is_gone(owner: Owner) -> Steps[bool]:
     except NotFound:
         return True
     return found.uid != owner.uid
+
+
+# Which Leases of claims have no owner any more, and may be deleted by any node?
+#
+# A node deletes the Leases that it is responsible for. A node that does not come back leaves them. A Lease is an
+# orphan when the API says that its claim was deleted and that the pods that had the address are gone. The Lease of a
+# pod is its node's alone: the cluster lets no other node change it.
+
+
+ORPHAN_SECONDS = 600.0
+"""A pod that was deleted by force may still run on a node that is cut off: its address stays taken for so long."""
+MOST_AT_ONCE = 32
+"""So many Leases are looked at while a pod waits for an address."""
+
+
+def suspects(here: Here, leases: Iterable[Lease]) -> tuple[Lease, ...]:
+    """Return the Leases of other nodes that may be orphans, by what the watch of the claims knows."""
+    found = []
+    for lease in leases:
+        if lease.node == here.node or lease.owner.kind is not OwnerKind.CLAIM:
+            continue  # the records of this node say more
+        claim = here.book.claims.get(lease.owner.namespace, lease.owner.name)
+        if here.book.claims.complete and (claim is None or claim.uid != lease.owner.uid):
+            found.append(lease)
+    return tuple(found)
+
+
+def sweep(here: Here, lease: Lease) -> Steps[bool]:
+    """Delete *lease* if it has been an orphan for long enough; return whether it is gone. Raises ApiAway, Forbidden."""
+    if not (yield from is_gone(lease.owner)) or (yield from living_pods(here, lease.network, lease.sandboxes)):
+        here.book.orphans.pop(lease.uid, None)
+        return False
+    if here.uptime - here.book.orphans.setdefault(lease.uid, here.uptime) < ORPHAN_SECONDS:
+        return False
+    try:
+        own = yield from ask(MoveLease(replace(lease, node=here.node)))  # the cluster lets a node delete only its own
+        yield DeleteLease(own.name, own.uid, own.version)
+    except NotFound:
+        pass
+    except Conflict:
+        return False
+    here.book.orphans.pop(lease.uid, None)
+    here.book.note_free(lease.network, lease.address.ip)
+    return True
+
+
+def reclaim(here: Here, leases: Iterable[Lease]) -> Steps[None]:
+    """Delete orphans among *leases* until one address is free.
+
+    What was an orphan for long enough comes first, then others: each time from another one on, so that all have a turn.
+    """
+    found, orphans = suspects(here, leases), here.book.orphans
+    old = [one for one in found if here.uptime - orphans.get(one.uid, here.uptime) >= ORPHAN_SECONDS]
+    new = [one for one in found if one.uid not in orphans]
+    start = int(here.uptime * 1000) % max(len(new), 1)
+    for lease in [*old, *new[start:], *new[:start]][:MOST_AT_ONCE]:
+        with suppress(ApiAway, Forbidden):
+            if (yield from sweep(here, lease)):
+                return

@@ -26,7 +26,7 @@ from nodenet.core.persistent_ips.effects import (
 )
 from nodenet.core.persistent_ips.lease import Lease, name_of
 from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
-from nodenet.core.persistent_ips.succession import living_pods, pod_is_gone, take_over, unnamed
+from nodenet.core.persistent_ips.release import living_pods, pod_is_gone, take_over, unnamed
 
 CONFLICT, LOST = "IPAddressConflict", "LeaseLost"
 

@@ -14,11 +14,8 @@ from nodenet.core.persistent_ips.cni import CniError, Code
 from nodenet.core.persistent_ips.effects import CreateLease, Here, ListLeases, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease, network_selector
 from nodenet.core.persistent_ips.model import Interface, Owner, PodName, Reservation, State
-from nodenet.core.persistent_ips.network import Network
-from nodenet.core.persistent_ips.pool import Pool
-from nodenet.core.persistent_ips.release import give_back
-from nodenet.core.persistent_ips.succession import succeed
-from nodenet.core.persistent_ips.sweep import reclaim
+from nodenet.core.persistent_ips.network import Network, Pool
+from nodenet.core.persistent_ips.release import give_back, reclaim, succeed
 from nodenet.core.value import frozen
 
 MOST_COLLISIONS = 3

@@ -27,8 +27,7 @@ from nodenet.core.persistent_ips.effects import (
 )
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Attachment, Interface, Reservation, State
-from nodenet.core.persistent_ips.release import give_back
-from nodenet.core.persistent_ips.succession import living_pods
+from nodenet.core.persistent_ips.release import give_back, living_pods
 
 LOST = "StatusLost"
 

@@ -7,8 +7,7 @@ from collections.abc import Collection
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.cni import CniError, Code, Request, previous_addresses
 from nodenet.core.persistent_ips.model import Attachment
-from nodenet.core.persistent_ips.network import Network
-from nodenet.core.persistent_ips.pool import Pool
+from nodenet.core.persistent_ips.network import Network, Pool
 
 
 def check(book: Book, request: Request) -> None:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from nodenet.core.ip import Family
-from nodenet.core.node_file.demands import Demands, Hop, Lease
+from nodenet.core.node_file.links import Demands, Hop, Lease
 from nodenet.core.probes.questions import Answer, Kind, Look
 from nodenet.core.value import frozen
 

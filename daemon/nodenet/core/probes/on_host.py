@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.demands import demands
+from nodenet.core.node_file.links import demands
 
 
 def on_host(wish: Desired, present: Iterable[Link]) -> Desired:
@@ -30,15 +30,10 @@ def on_host(wish: Desired, present: Iterable[Link]) -> Desired:
 
 def _names(wish: Desired, present: list[Link]) -> Mapping[str, str]:
     """Return name in the file → name of the kernel, where they differ."""
-    nics = sorted((each for each in present if not _is_virtual(each)), key=lambda each: each.master is None)
+    nics = sorted((each for each in present if each.is_nic), key=lambda each: each.master is None)
     by_mac = {each.hardware_mac.lower(): each.name for each in nics if each.hardware_mac}  # of twins the master
     by_altname = {altname: each.name for each in present for altname in each.altnames}
     taken = {each.name for each in present}
     names = {name: by_altname[name] for name in wish.links.existing - taken if name in by_altname}
     names |= {name: by_mac[mac] for name, mac in wish.links.macs.items() if mac in by_mac}
     return {name: found for name, found in names.items() if name != found}
-
-
-def _is_virtual(link: Link) -> bool:
-    """Return whether *link* is a bond, bridge, VLAN or the like: it has the MAC address of a NIC below it."""
-    return link.kind not in (None, "veth")

@@ -12,7 +12,7 @@ from ipaddress import ip_address
 
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, AddressFlag, Snapshot
-from nodenet.core.node_file.demands import NO_DEMANDS, Demands, Hop
+from nodenet.core.node_file.links import NO_DEMANDS, Demands, Hop
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.uplink_health.watched import gateways, routed
 from nodenet.core.value import frozen

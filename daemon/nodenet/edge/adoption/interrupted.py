@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path, PurePath
 
-from nodenet.core.adoption.former_chain import MARKER
-from nodenet.core.adoption.record import PATH, parse
+from nodenet.core.adoption.former_chain import MARKER, PATH, parse
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed
 from nodenet.edge.clock import boot_id

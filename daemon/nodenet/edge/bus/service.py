@@ -1,6 +1,6 @@
 """What does nodenetd offer to programs over D-Bus, and how does it report changes to them?
 
-The objects, their interfaces and values come from ``core.status.bus_interfaces`` and ``core.status.bus_values``; how
+The objects, their interfaces and values come from ``core.status.bus_interfaces``; how
 calls are received and answered is in ``edge.bus.objects``.
 """
 
@@ -13,9 +13,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nodenet import __version__
+from nodenet.core.boot import request
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.stage_name import StageName
-from nodenet.core.status import bus_values
+from nodenet.core.status import bus_interfaces
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.trial.trial import TrialOrder, order
@@ -23,17 +24,21 @@ from nodenet.core.value import frozen
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.bus.objects import BusObjects
 
+BY_ROOT = " (uid 0)"
+"""No other caller gets an order through (`BusObjects`)."""
+
 
 @frozen
 class Orders:
     """What callers may ask for; each may raise NodenetError."""
 
-    reload: Callable[[], Awaitable[None]]
-    prune: Callable[[], Awaitable[None]]
+    reload: Callable[[str], Awaitable[None]]
+    """Takes who asks for it, for the history; the same below."""
+    prune: Callable[[str], Awaitable[None]]
     """Reloads, and removes what earlier node files have left over."""
-    reselect: Callable[[], Awaitable[None]]
-    remove_bridge: Callable[[], Awaitable[None]]
-    run_stage: Callable[[StageName], None]
+    reselect: Callable[[str], Awaitable[None]]
+    remove_bridge: Callable[[str], Awaitable[None]]
+    run_stage: Callable[[StageName, str], None]
     inhibit: Callable[[StageName, str, str], int]
     """Returns the descriptor that goes to the caller; it is closed here once it is sent."""
     explain: Callable[[str], str]
@@ -66,13 +71,13 @@ class Service(BusObjects):
         if before is None:
             return
         was = {path: self._values(path, before) for path in OBJECTS}
-        for stage in bus_values.changed_stages(before, status):
+        for stage in bus_interfaces.changed_stages(before, status):
             self._sequence += 1
             body = [stage.name.value, stage.status.value, stage.detail, _microseconds_now(), self._sequence]
             self.emit(PATH, MANAGER, "StageChanged", body)
         for path in OBJECTS:
             self.emit_properties(path, was[path], self._values(path, status))
-        for name, signal in bus_values.signals(before, status).items():
+        for name, signal in bus_interfaces.signals(before, status).items():
             self.emit(PATH, MANAGER, name, signal)
 
     def values(self, path: str) -> dict[str, Any]:
@@ -82,8 +87,8 @@ class Service(BusObjects):
     def _values(self, path: str, status: BootStatus) -> dict[str, Any]:
         _, stage = OBJECTS[path]
         if stage is None:
-            return bus_values.of_manager(status, __version__, self._sequence)
-        return bus_values.of_stage(status, stage)
+            return bus_interfaces.of_manager(status, __version__, self._sequence)
+        return bus_interfaces.of_stage(status, stage)
 
     def document(self, member: str, arguments: list[str]) -> str | None:
         """Return the document that a question asks for, None for arguments that it does not take."""
@@ -98,14 +103,15 @@ class Service(BusObjects):
         """Do what an order asks for; return the descriptor of an inhibitor, or the history. Raises NodenetError."""
         orders = self._orders
         bare = {
-            "Reload": orders.reload,
-            "Prune": orders.prune,
-            "Reselect": orders.reselect,
-            "RemoveBridge": orders.remove_bridge,
+            "Reload": (orders.reload, request.RELOAD),
+            "Prune": (orders.prune, request.RELOAD),
+            "Reselect": (orders.reselect, request.RESELECT),
+            "RemoveBridge": (orders.remove_bridge, request.REMOVE),
         }
         match member, arguments:
             case name, [] if name in bare:
-                await bare[name]()
+                ask, what = bare[name]
+                await ask(f"{what}{BY_ROOT}")
             case "Try", [name, digest, seconds, who]:
                 await self._orders.try_file(order(name, digest, seconds, who))
             case "ConfirmTrial", [digest]:
@@ -115,7 +121,7 @@ class Service(BusObjects):
             case "RollBackTo", [number, seconds, who, force]:
                 await self._orders.try_file(self._orders.to_entry(int(number), seconds, who, force == str(True)))
             case "RunStage" | "Run", [name]:
-                self._orders.run_stage(_stage(name))
+                self._orders.run_stage(_stage(name), f"{request.run(name)}{BY_ROOT}")
             case "Inhibit", [stage, who, why]:
                 return self._orders.inhibit(_stage(stage), who, why)
             case "History", []:

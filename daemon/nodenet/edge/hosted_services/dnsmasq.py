@@ -6,11 +6,16 @@ dnsmasq forgets what it was sent over D-Bus when it restarts: its name then gets
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import secrets
 from collections.abc import Callable, Sequence
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.dnsmasq import BUS_NAME
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.resolver.dns_message import addresses_of, question
 from nodenet.edge.bus.connection import DBUS, Bus, Refused, name_owner_changed
+from nodenet.edge.resolver.probe import PORT, ask
 
 PATH = "/uk/org/thekelleys/dnsmasq"
 INTERFACE = "uk.org.thekelleys.dnsmasq"
@@ -77,3 +82,26 @@ async def _help() -> bytes:
         if program.returncode is None:
             program.kill()
             await program.wait()
+
+
+# Which addresses does the DNS server at an address of this node answer for a name? (RFC 1035, 4.1)
+
+ANSWER_SECONDS = 1.0
+
+
+class NameLookup:
+    """Asks over UDP, past every cache of the resolver."""
+
+    def __init__(self, port: int = PORT) -> None:
+        """Ask at *port*."""
+        self._port = port
+
+    async def addresses(
+        self, server: IPAddress, name: str, family: Family, port: int | None = None
+    ) -> frozenset[IPAddress]:
+        """Return the addresses of *name* that *server* answers, none where it does not answer in time."""
+        asked = question(name, family, secrets.randbits(16))
+        answer = await ask(server, port or self._port, asked, ANSWER_SECONDS)
+        with contextlib.suppress(ValueError):
+            return addresses_of(answer, family) if answer else frozenset()
+        return frozenset()

@@ -3,18 +3,80 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import os
 import pwd
-from collections.abc import Collection, Iterator, Mapping
-from itertools import chain
+import socket
+import struct
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address
+from itertools import chain, product
 from pathlib import Path, PurePath
 
+from nodenet.core.errors import Unavailable
+from nodenet.core.hosted_services import packets
 from nodenet.core.hosted_services.packets import VRRP_PROTOCOL
 from nodenet.core.hosted_services.paths import KEEPALIVED_USER
-from nodenet.core.hosted_services.two_stacks import MANIFESTS, Listener, Others
+from nodenet.core.hosted_services.units import MANIFESTS, Listener, Others
+from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import sock_diag
-from nodenet.core.kernel.sock_diag import TCP, UDP
-from nodenet.edge.hosted_services.sockets import waiting
+from nodenet.core.kernel.sock_diag import TCP, UDP, Listening
+
+# Which sockets of this node wait for clients on a port? (sock_diag(7))
+#
+# The kernel is asked for one port at a time: any user may have any number of sockets on the others.
+
+_SOCK_DIAG = 4
+_TIMEOUT_SECONDS = 5.0
+_RECEIVE_BYTES = 65_536
+_PARTS = 64
+"""Parts of an answer that are read: some ten thousand sockets on one port."""
+
+
+class Sockets:
+    """The sockets of this node."""
+
+    def __init__(self, groups: Path = Path("/sys/fs/cgroup")) -> None:
+        """Look at the tree of control *groups*."""
+        self._groups = groups
+
+    def udp(self, ports: Collection[int]) -> tuple[Listening, ...]:
+        """Return the UDP sockets that wait for packets of anyone on *ports*. Raises Unavailable."""
+        return tuple(waiting(sock_diag.UDP, ports))
+
+    def services(self) -> frozenset[int]:
+        """Return the ids of the control groups of systemd's services, without groups below them.
+
+        What is below may be a container's, and a container of Docker is a scope of system.slice.
+        """
+        found = set()
+        for place in self._groups.glob("system.slice/*.service"):
+            with contextlib.suppress(OSError):  # the unit ended meanwhile
+                found.add(place.stat().st_ino)
+        return frozenset(found)
+
+
+def waiting(protocol: int, ports: Collection[int]) -> Iterator[Listening]:
+    """Yield the sockets of *protocol* that wait on *ports*, in both families. Raises Unavailable."""
+    try:
+        for family, port in product(sock_diag.FAMILIES, ports):
+            yield from _waiting_on(sock_diag.question(family, port, protocol))
+    except OSError as error:
+        raise Unavailable(f"The sockets that listen cannot be listed: {error.strerror or error}") from error
+
+
+def _waiting_on(question: bytes) -> Iterator[Listening]:
+    # A socket for each question: the kernel takes no second one before it has answered the first to its end.
+    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _SOCK_DIAG) as kernel:
+        kernel.settimeout(_TIMEOUT_SECONDS)
+        kernel.send(question)
+        for _ in range(_PARTS):
+            data = kernel.recv(_RECEIVE_BYTES)
+            yield from sock_diag.answers(data)
+            if sock_diag.is_last(data):
+                break
+
 
 PROGRAM = "keepalived"
 DNS_PORTS = frozenset({53})
@@ -111,3 +173,97 @@ def _vrrp_sockets() -> Mapping[int, int]:
         with contextlib.suppress(OSError):  # a kernel without IPv6
             found |= sock_diag.raw_sockets(Path("/proc/self/net", name).read_text(encoding="ascii"), VRRP_PROTOCOL)
     return found
+
+
+# Which other hosts of a link say that they have an address of this node? (packet(7); RFC 5227, RFC 4861)
+#
+# A question costs no wake-up: it is sent, and what arrived is read later. The kernel passes on only what is about the
+# address (socket(7), SO_ATTACH_FILTER). Any host can say anything.
+
+MOST_PACKETS = 64
+"""Packets of one address that are read."""
+_ICMP6_FILTER = 1
+_SO_ATTACH_FILTER = 26
+_BYTES = 2048
+_SENDER = 14
+"""Where an ARP packet has the address of its sender."""
+
+
+class Rivals:
+    """Questions about addresses of this node."""
+
+    def __init__(self) -> None:
+        """Ask nothing yet."""
+        self._lines: dict[IPAddress, socket.socket] = {}
+        self._own = ""
+
+    def ask(self, addresses: Iterable[IPAddress], link: str) -> None:
+        """Ask the hosts on *link* who has each of *addresses*; a link that cannot be asked has no rivals."""
+        self.close()
+        for address in addresses:
+            with contextlib.suppress(OSError):
+                line, self._own, ask = _arp(address, link) if address.version == 4 else _icmp(address, link)
+                self._lines[address] = line
+                ask()
+
+    def heard(self) -> Mapping[IPAddress, frozenset[str]]:
+        """Return the MACs of other hosts that have claimed each address since it was asked for; none are left out."""
+        found = {address: frozenset(_claims(address, line)) - {self._own} for address, line in self._lines.items()}
+        self.close()
+        return {address: macs for address, macs in found.items() if macs}
+
+    def close(self) -> None:
+        """Listen no longer."""
+        for line in self._lines.values():
+            line.close()
+        self._lines.clear()
+
+
+def _claims(address: IPAddress, line: socket.socket) -> Iterable[str]:
+    read = packets.arp_sender if isinstance(address, IPv4Address) else packets.neighbour_claim
+    with contextlib.suppress(OSError):  # nothing more
+        for _ in range(MOST_PACKETS):
+            claim = read(line.recv(_BYTES))
+            if claim is not None and claim.address == address:
+                yield claim.mac
+
+
+def _arp(address: IPv4Address, link: str) -> tuple[socket.socket, str, partial[int]]:
+    line = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 0)
+    try:
+        _pass_on(line, int(address))
+        line.bind((link, packets.ARP_ETHERTYPE))
+        mac: bytes = line.getsockname()[4]
+    except OSError:
+        line.close()
+        raise
+    where = (link, packets.ARP_ETHERTYPE, 0, 1, packets.BROADCAST)
+    return line, packets.shown(mac), partial(line.sendto, packets.arp_probe(mac, address), where)
+
+
+def _pass_on(line: socket.socket, sender: int) -> None:
+    """Let the kernel drop every packet of another *sender* (classic BPF, linux/filter.h)."""
+    orders = ((0x20, 0, 0, _SENDER), (0x15, 0, 1, sender), (0x06, 0, 0, 0xFFFF), (0x06, 0, 0, 0))
+    program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *order) for order in orders))
+    line.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HL", len(orders), ctypes.addressof(program)))
+
+
+def _icmp(address: IPv6Address, link: str) -> tuple[socket.socket, str, partial[int]]:
+    with socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC, 0) as any_link:
+        any_link.bind((link, 0))
+        mac: bytes = any_link.getsockname()[4]
+    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+    line = socket.socket(socket.AF_INET6, kind, socket.IPPROTO_ICMPV6)
+    try:
+        words = [0xFFFFFFFF] * 8  # a set bit blocks a type (RFC 3542, 3.2)
+        words[packets.NEIGHBOUR_ADVERT // 32] &= ~(1 << (packets.NEIGHBOUR_ADVERT % 32))
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode())
+        line.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, struct.pack("=8I", *words))
+        line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)  # RFC 4861, 4.3
+        line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)
+        line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex(link))
+        group = (str(packets.solicited_node(address)), 0, 0, socket.if_nametoindex(link))
+    except OSError:
+        line.close()
+        raise
+    return line, packets.shown(mac), partial(line.sendto, packets.neighbour_solicit(mac, address), group)

@@ -6,8 +6,8 @@ import asyncio
 from pathlib import Path, PurePosixPath
 
 from nodenet.core.errors import PublishFailed
-from nodenet.core.hosted_services import fallback
-from nodenet.core.hosted_services.cache import MOST_BYTES
+from nodenet.core.hosted_services import api_int
+from nodenet.core.hosted_services.cluster import MOST_BYTES
 from nodenet.core.hosted_services.paths import API_INT
 from nodenet.core.hosted_services.resource import FILE_BYTES, QUICK_BYTES, document_of
 from nodenet.edge.files import disk
@@ -33,10 +33,6 @@ class CacheFiles:
     def write(self, name: str, content: bytes) -> None:
         """Replace a cache. Raises PublishFailed."""
         disk.write(self._directory / f"{name}.json", content, 0o600)
-
-    def remove(self, name: str) -> None:
-        """Remove a cache. Raises PublishFailed."""
-        disk.remove(self._directory / f"{name}.json")
 
     async def resource(self) -> object | None:
         """Return the object of the administrator's file, None without one. Raises ValueError, PublishFailed."""
@@ -70,7 +66,7 @@ class ApiIntFile:
     def read(self) -> bytes | None:
         """Return its content, None without one or where it cannot be read."""
         try:
-            return disk.read(self._path, fallback.MOST_BYTES)
+            return disk.read(self._path, api_int.MOST_BYTES)
         except PublishFailed:
             return None
 

@@ -11,7 +11,7 @@ import contextlib
 import errno
 import socket
 import struct
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from functools import partial
 from ipaddress import IPv4Address
 
@@ -19,7 +19,9 @@ from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services import packets
 from nodenet.core.hosted_services.packets import Claim
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Address
 from nodenet.edge.kernel.neighbours import Neighbours
+from nodenet.edge.kernel.netlink import read_addresses
 
 ASKED_TIMES, PAUSE_SECONDS = 3, 0.15
 """The peers' stacks answer within milliseconds; a bridge may drop the first question."""
@@ -146,3 +148,64 @@ def _filter() -> bytes:
     words = [0xFFFFFFFF] * 8
     words[packets.NEIGHBOUR_ADVERT // 32] &= ~(1 << (packets.NEIGHBOUR_ADVERT % 32))
     return struct.pack("=8I", *words)
+
+
+# When does a link of this node get or lose an address? (rtnetlink(7))
+
+RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR = 0x10, 0x100
+_EVENT_BYTES = 65_536
+
+
+class AddressEvents:
+    """The changes of addresses, without what changed: who waits reads the present state."""
+
+    def __init__(self) -> None:
+        """Listen from the first wait on."""
+        self._socket: socket.socket | None = None
+
+    async def next(self) -> None:
+        """Return after a change since the last call, and at once the first time. Raises Unavailable."""
+        if self._socket is None:
+            self._socket = _listener()
+            return
+        try:
+            await asyncio.get_running_loop().sock_recv(self._socket, _EVENT_BYTES)
+            while True:
+                self._socket.recv(_EVENT_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:  # an overflow is a change too
+                self.close()
+                raise _silent(error) from error
+
+    def close(self) -> None:
+        """Listen no longer; the next wait is the first one again."""
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+
+
+def _listener() -> socket.socket:
+    try:
+        kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+        made = socket.socket(socket.AF_NETLINK, kind, socket.NETLINK_ROUTE)
+        made.bind((0, RTMGRP_IPV4_IFADDR | RTMGRP_IPV6_IFADDR))
+    except OSError as error:
+        raise _silent(error) from error
+    return made
+
+
+def _silent(error: OSError) -> Unavailable:
+    return Unavailable(f"The kernel's addresses cannot be watched: {error.strerror or error}")
+
+
+# Which VIPs are on this node's links? (rtnetlink(7))
+
+
+class VipAddresses:
+    """The addresses on this node's links."""
+
+    def present(self, wanted: Collection[IPAddress]) -> tuple[Address, ...]:
+        """Return those among *wanted* that are on a link. Raises Unavailable."""
+        return tuple(address for address in read_addresses() if address.address in wanted)

@@ -132,12 +132,21 @@ class HttpPool:
     """The connections to one server, with one TLS context."""
 
     def __init__(
-        self, server: str, context: ssl.SSLContext, fields: Mapping[str, str], server_name: str | None
+        self,
+        server: str,
+        context: ssl.SSLContext,
+        fields: Mapping[str, str],
+        server_name: str | None,
+        head_seconds: float = HEAD_SECONDS,
     ) -> None:
-        """*server*: its URL. *fields* are sent with each request. *server_name*: what its certificate must be for."""
+        """*server*: its URL. *fields* are sent with each request. *server_name*: what its certificate must be for.
+
+        *head_seconds*: after so long the answer of a stream must begin.
+        """
         parts = urlsplit(server)
         self._host, self._port = parts.hostname or "", parts.port or 443
         self._context = context
+        self._head_seconds = head_seconds
         self._server_name = server_name or self._host
         self._base = parts.path.rstrip("/")
         lines = {"Host": parts.netloc, **fields}
@@ -169,12 +178,14 @@ class HttpPool:
                 return head, content
 
     @contextlib.asynccontextmanager
-    async def stream(self, target: str, *, most: int) -> AsyncIterator[tuple[Head, AsyncIterator[bytes]]]:
+    async def stream(
+        self, target: str, method: str = "GET", body: bytes | None = None, kind: str = "", *, most: int
+    ) -> AsyncIterator[tuple[Head, AsyncIterator[bytes]]]:
         """Yield the head of an answer and the parts of its body, on a connection of its own. Raises as ``request``."""
         connection = await self._connect()
         try:
-            async with asyncio.timeout(HEAD_SECONDS):
-                head = await connection.send(self._request("GET", target, None, ""))
+            async with asyncio.timeout(self._head_seconds):
+                head = await connection.send(self._request(method, target, body, kind))
             async with contextlib.aclosing(connection.body(head, most)) as parts:  # type: ignore[type-var]
                 yield head, parts
         finally:

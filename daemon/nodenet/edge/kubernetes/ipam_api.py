@@ -8,8 +8,7 @@ from urllib.parse import quote
 
 from nodenet.core.errors import NodenetError
 from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound, Page, TooLarge
-from nodenet.edge.kubernetes.answers import UNPROCESSABLE, Answer, event_error
-from nodenet.edge.kubernetes.session import Session
+from nodenet.edge.kubernetes.session import UNPROCESSABLE, Answer, Session, event_error
 
 CLAIMS = "/apis/k8s.cni.cncf.io/v1alpha1"
 DEFINITIONS = "/apis/k8s.cni.cncf.io/v1"

@@ -214,8 +214,7 @@ def _state_from(text: str) -> Any:  # noqa: ANN401  (whatever the binding takes)
 
 
 def _document_from(text: str) -> Any:  # noqa: ANN401  (a document of NMState)
-    from nodenet.core.node_file.yaml_text import load  # noqa: PLC0415
-    from nodenet.core.node_file.yaml_values import plain  # noqa: PLC0415
+    from nodenet.core.node_file.yaml_text import load, plain  # noqa: PLC0415
 
     return plain(load("the document", text)) or {}
 

@@ -130,3 +130,19 @@ def _only_ours() -> Iterator[None]:
         yield
     finally:
         os.umask(old)
+
+
+# Is the network namespace of a sandbox still there?
+
+
+def is_gone(netns: str) -> bool:
+    """Return whether the file of a network namespace is gone; False where it cannot be looked at."""
+    if not netns.startswith("/"):
+        return False
+    try:
+        Path(netns).stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return True
+    except OSError:
+        return False
+    return False

@@ -12,9 +12,10 @@ from pathlib import PurePosixPath
 
 from nodenet.core.errors import NodenetError
 from nodenet.core.ip import IPAddress
+from nodenet.core.resolver.dns_message import is_answer
 from nodenet.core.resolver.servers import FILES, Texts
 from nodenet.edge.files import disk
-from nodenet.edge.resolver.probe import PORT, is_answer, query
+from nodenet.edge.resolver.probe import PORT, query
 
 
 class NameServers:

@@ -9,15 +9,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import secrets
-import struct
 
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import Family, IPAddress
+from nodenet.core.resolver.dns_message import is_answer, question
 
 PORT = 53
 PROBE_SECONDS = 0.5
-_RECURSE = 0x0100
-_RESPONSE = 0x80
-_A, _IN = 1, 1
 
 
 class ResolverProbe:
@@ -29,46 +26,43 @@ class ResolverProbe:
 
     async def answers(self, address: IPAddress, name: str, port: int | None = None) -> bool:
         """Return whether a server at *address* answers a query for *name* (empty: the root) in time."""
-        question = query(name)
-        loop = asyncio.get_running_loop()
-        heard: asyncio.Future[bool] = loop.create_future()
-        try:
-            transport, _ = await loop.create_datagram_endpoint(
-                lambda: _Listener(question, heard), remote_addr=(str(address), port or self._port)
-            )
-        except OSError:  # the address is not on the node, or not usable yet
-            return False
-        with contextlib.closing(transport), contextlib.suppress(TimeoutError):
-            transport.sendto(question)
-            async with asyncio.timeout(PROBE_SECONDS):
-                return await heard
-        return False
+        return await ask(address, port or self._port, query(name), PROBE_SECONDS) is not None
+
+
+async def ask(address: IPAddress, port: int, asked: bytes, seconds: float) -> bytes | None:
+    """Return the answer to a question, None if no server at *address* answers in time."""
+    loop = asyncio.get_running_loop()
+    heard: asyncio.Future[bytes | None] = loop.create_future()
+    try:
+        transport, _ = await loop.create_datagram_endpoint(
+            lambda: _Listener(asked, heard), remote_addr=(str(address), port)
+        )
+    except OSError:  # the address is not on the node, or not usable yet
+        return None
+    with contextlib.closing(transport), contextlib.suppress(TimeoutError):
+        transport.sendto(asked)
+        async with asyncio.timeout(seconds):
+            return await heard
+    return None
 
 
 class _Listener(asyncio.DatagramProtocol):
-    def __init__(self, question: bytes, heard: asyncio.Future[bool]) -> None:
-        self._question = question
+    def __init__(self, asked: bytes, heard: asyncio.Future[bytes | None]) -> None:
+        self._asked = asked
         self._heard = heard
 
     def datagram_received(self, data: bytes, addr: object) -> None:  # noqa: ARG002
-        if is_answer(data, self._question):
-            self._hear(answer=True)
+        if is_answer(data, self._asked):
+            self._hear(data)
 
     def error_received(self, exc: Exception) -> None:  # noqa: ARG002
-        self._hear(answer=False)
+        self._hear(None)
 
-    def _hear(self, *, answer: bool) -> None:
+    def _hear(self, answer: bytes | None) -> None:
         if not self._heard.done():
             self._heard.set_result(answer)
 
 
-def is_answer(data: bytes, question: bytes) -> bool:
-    """Return whether *data* is an answer to *question*, which may be an error."""
-    return len(data) >= 12 and data[:2] == question[:2] and bool(data[2] & _RESPONSE)
-
-
 def query(name: str) -> bytes:
     """Return a query for the address of *name* (empty: the root), with a number that cannot be guessed."""
-    labels = [label.encode() for label in name.split(".") if label]
-    question = b"".join(bytes([len(label)]) + label for label in labels) + b"\0" + struct.pack("!HH", _A, _IN)
-    return struct.pack("!HHHHHH", secrets.randbits(16), _RECURSE, 1, 0, 0, 0) + question
+    return question(name, Family.IPV4, secrets.randbits(16))

@@ -1,4 +1,4 @@
-"""Does a unit have processes, and which variables do they run with? Read from the cgroup tree and /proc.
+"""Does a unit have processes, and which variables and arguments do they run with? Read from the cgroup tree and /proc.
 
 Neither the bus nor systemctl is needed. Variables of a process with more capabilities than this one need
 CAP_SYS_PTRACE (proc_pid_environ(5)).
@@ -11,9 +11,12 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from nodenet.core.node_ip.kubelets import PROGRAMS
+
 TREE = Path("/sys/fs/cgroup")
 PROC = Path("/proc")
 MOST_BYTES = 1 << 20
+ARGUMENTS_FILE = "--kubelet-args-file="
 BEGINNING_SECONDS = 5.0
 """A younger process may still be systemd's own, before it executes the program of the unit."""
 
@@ -44,6 +47,29 @@ def environment(unit: str, tree: Path = TREE, proc: Path = PROC) -> Mapping[str,
         return None
     words = content.decode(errors="replace").split("\0")
     return dict(word.split("=", 1) for word in words if "=" in word)
+
+
+def kubelet_arguments(unit: str, tree: Path = TREE, proc: Path = PROC) -> tuple[str, ...] | None:
+    """Return the arguments of the oldest process of *unit* that is a kubelet, None without such a process.
+
+    kubelite, of MicroK8s, names a file with them.
+    """
+    for _began, process in sorted(_processes(unit, tree, proc)):
+        words = _read(proc / process / "cmdline").rstrip("\0").split("\0")
+        if words[0].rpartition("/")[2] not in PROGRAMS:
+            continue
+        named = next((word.partition("=")[2] for word in words if word.startswith(ARGUMENTS_FILE)), None)
+        return tuple(words if named is None else _read(Path(named)).split())
+    return None
+
+
+def _read(path: Path) -> str:
+    """Return the text of the file, "" where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return file.read(MOST_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
 
 
 def _processes(unit: str, tree: Path, proc: Path) -> Iterator[tuple[float, str]]:

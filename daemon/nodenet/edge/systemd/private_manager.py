@@ -15,7 +15,10 @@ RELOAD_SECONDS = 60.0
 ANSWER_SECONDS = 10.0
 ENDED = ("inactive", "failed")
 """The ActiveState of a unit that does not run."""
-_SHOWN = ("LoadState", "Environment", "UnsetEnvironment", "EnvironmentFiles", "DropInPaths", "NeedDaemonReload")
+_SHOWN = (
+    *("LoadState", "Environment", "UnsetEnvironment", "EnvironmentFiles", "FragmentPath", "DropInPaths"),
+    *("NeedDaemonReload", "ExecStart"),
+)
 
 
 async def reload() -> None:
@@ -61,11 +64,13 @@ def parse_shown(text: str) -> UnitEnvironment | None:
         [word for value in shown.get(key, []) for word in _words(value)]
         for key in ("Environment", "UnsetEnvironment", "DropInPaths")
     )
+    fragments = [value for value in shown.get("FragmentPath", []) if value]
+    commands = [value.partition("argv[]=")[2].partition(" ; ignore_errors=")[0] for value in shown.get("ExecStart", [])]
     files = [value.partition(" (ignore_errors=")[0] for value in shown.get("EnvironmentFiles", []) if value]
     pairs = dict(word.split("=", 1) for word in variables if "=" in word)
     changed = shown.get("NeedDaemonReload") == ["yes"]
-    paths, drop_in_paths = tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, drop_ins))
-    return UnitEnvironment(pairs, paths, drop_in_paths, changed, tuple(removals))
+    paths, drop_in_paths = tuple(map(PurePosixPath, files)), tuple(map(PurePosixPath, fragments + drop_ins))
+    return UnitEnvironment(pairs, paths, drop_in_paths, changed, tuple(removals), tuple(" ".join(commands).split()))
 
 
 def _words(value: str) -> list[str]:

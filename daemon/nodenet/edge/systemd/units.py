@@ -51,16 +51,20 @@ class Systemd:
             (path,) = await self._bus.call(NAME, PATH, MANAGER, "LoadUnit", "s", [unit])
             if await self._bus.get(NAME, path, f"{NAME}.Unit", "LoadState") != "loaded":
                 return None
+            fragment = await self._bus.get(NAME, path, f"{NAME}.Unit", "FragmentPath")
             drop_ins = await self._bus.get(NAME, path, f"{NAME}.Unit", "DropInPaths")
             changed = await self._bus.get(NAME, path, f"{NAME}.Unit", "NeedDaemonReload")
             variables = await self._bus.get(NAME, path, f"{NAME}.Service", "Environment")
             removals = await self._bus.get(NAME, path, f"{NAME}.Service", "UnsetEnvironment")
             files = await self._bus.get(NAME, path, f"{NAME}.Service", "EnvironmentFiles")
+            commands = await self._bus.get(NAME, path, f"{NAME}.Service", "ExecStart")
         except (Unavailable, Refused):
             return await private_manager.environment(unit)
         pairs = dict(text.split("=", 1) for text in variables if "=" in text)
         paths = tuple(PurePosixPath(file) for file, _ignored in files)
-        return UnitEnvironment(pairs, paths, tuple(map(PurePosixPath, drop_ins)), changed is True, tuple(removals))
+        own = tuple(map(PurePosixPath, [fragment, *drop_ins] if fragment else drop_ins))
+        words = tuple(word for _path, argv, *_rest in commands for word in argv)
+        return UnitEnvironment(pairs, paths, own, changed is True, tuple(removals), words)
 
     async def service(self, name: str) -> Service | None:
         """Return the state of a service, None while systemd does not answer. Few bytes: this is read often."""

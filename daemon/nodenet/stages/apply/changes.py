@@ -24,8 +24,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import of_another
 from nodenet.core.value import frozen
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.network_before import profiles_of
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper, profiles_of
 from nodenet.stages.apply.records import CHANGE, Records
 
 log = structlog.get_logger()

@@ -14,7 +14,7 @@ import structlog
 
 from nodenet.core.errors import NodeFileInvalid, PublishFailed, Unavailable
 from nodenet.core.history import entry as entries
-from nodenet.core.history.entry import Entry, Result
+from nodenet.core.history.entry import Entry
 from nodenet.core.history.left_over import numbered
 from nodenet.core.messages import Message
 from nodenet.core.value import frozen
@@ -72,8 +72,8 @@ class History:
         return next(self.all(), None)
 
     def in_force(self) -> Entry | None:
-        """Return the newest change that was not refused: it made the present network. Raises PublishFailed."""
-        return next((each for each in self.all() if each.result is Result.COMMITTED), None)
+        """Return the newest change by a node file that was not refused. Raises PublishFailed."""
+        return next((each for each in self.all() if each.in_force), None)
 
     def good(self, hostname: str | None) -> Good:
         """Return the newest good entry of the host. Raises PublishFailed."""
@@ -111,18 +111,29 @@ class History:
         """Note that the node worked with *entry*. Raises PublishFailed."""
         self._write(replace(entry, good=True))
 
+    def note(self, entry: Entry, *, good: bool, macs: dict[str, str]) -> None:
+        """Note whether the node worked with *entry*, and which NICs it has now. Raises PublishFailed."""
+        self._write(replace(entry, good=good, macs=macs))
+
+    def of_file(self, digest: str, hostname: str | None) -> Entry | None:
+        """Return the newest entry after which the node file *digest* was in force. Raises PublishFailed."""
+        entry = next((each for each in self.all() if each.digest == digest and each.in_force), None)
+        return None if entry is None or entry.refused_for(hostname) else entry
+
     def _write(self, entry: Entry) -> None:
         self.files.write(path_of(entry.number), entries.render(entry, LONGEST), PRIVATE)
 
     def _bound(self) -> None:
         sizes: list[tuple[int, int]] = []
-        good: int | None = None
+        needed: dict[str, int] = {}
         for number in self.numbers():
             content = self.files.read(path_of(number)) or b""
             sizes.append((number, len(content)))
-            if good is None and b'"good": true' in content:
-                good = number
-        for number in entries.surplus(sizes, good):
+            if b'"good": true' in content:
+                needed.setdefault("good", number)
+            if b'"result": "committed"' in content and b'"kind": "bridge' not in content:
+                needed.setdefault("in force", number)
+        for number in entries.surplus(sizes, needed.values()):
             self.files.remove(path_of(number))
 
     def _say(self, number: int, error: ValueError) -> None:

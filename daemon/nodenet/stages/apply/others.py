@@ -57,6 +57,15 @@ class OthersOnLinks:
             return Others((), ports, patched) if ports else NO_OTHERS
         return Others(things.of_links(found, await self._configured()), ports, patched)
 
+    def on(self, link: str) -> tuple[Thing, ...]:
+        """Return what others have on *link*. Raises Unavailable."""
+        return things.of_links(self.standing.noted(), {link}, frozenset(map(str, self.vips)))
+
+    async def bring_back(self, found: tuple[Thing, ...]) -> None:
+        """Put *found* on a link that NetworkManager has made again. Raises PublishFailed."""
+        self._write((*things.missing(self._noted(), found), *found))
+        await self.put_back(rolled_back=True)
+
     @contextlib.asynccontextmanager
     async def set_aside(self, links: Collection[str]) -> AsyncIterator[Collection[str]]:
         """Have nothing of others on *links* while the block runs; put it back once it has ended well.

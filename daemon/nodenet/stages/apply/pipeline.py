@@ -60,6 +60,12 @@ class Course:
         self.checkpoint = path
 
 
+def others_of(edges: StageEdges, settings: Settings) -> OthersOnLinks:
+    """Return what other programs have on the links of this node."""
+    links = (edges.standing, edges.kernel, edges.profiles, edges.ovsdb)
+    return OthersOnLinks(*links, edges.files, (*settings.api_vips, *settings.ingress_vips))
+
+
 class Pipeline:
     """One apply at a time, as a change with a way back."""
 
@@ -71,8 +77,7 @@ class Pipeline:
         self._edges = edges
         self._path = path
         self._seconds = float(settings.apply_timeout)
-        links = (edges.standing, edges.kernel, edges.profiles, edges.ovsdb)
-        self.others = OthersOnLinks(*links, edges.files, (*settings.api_vips, *settings.ingress_vips))
+        self.others = others_of(edges, settings)
         """What other programs have on the links of this node."""
         self._began = edges.clock.boottime()
         self.changes = Changes(edges)

@@ -4,26 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import replace
-from typing import Any
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import REMOVED, Moment, Verdict, verdict
 from nodenet.core.br_ex.plan import Plan
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.value import frozen
-from nodenet.ports import Clock, Profiles
-from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
+from nodenet.ports import Clock, Manager, Profiles
+from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.br_ex.verify import Verifier
-
-
-@frozen
-class Ended:
-    """A static lease that was removed: its address, and the bridge's profile without it."""
-
-    address: str
-    settings: Mapping[str, Mapping[str, Any]]
 
 
 @frozen
@@ -93,28 +86,6 @@ class StaticLeases:
             await self.verifier.left(ended)
         return record, problem
 
-    async def brought_back(self, addresses: Mapping[str, str]) -> frozenset[str]:
-        """Return which bridges have their address of *addresses* neither from their profile nor from a DHCP server.
-
-        An activation that NetworkManager had planned before the profile was changed has a copy of the old one. An
-        administrator may have put the address into the profile since, and a lease may be without an end. Raises
-        Unavailable.
-        """
-        devices = (await self.profiles.inventory()).devices
-        known = {(device.link, str(device.lease4.address.ip)) for device in devices if device.lease4}
-        known |= {
-            (device.link, entry.get("address"))
-            for device in devices
-            if device.profile
-            for entry in device.profile.setting("ipv4", "address-data", ())
-        }
-        return frozenset(bridge for bridge, address in addresses.items() if (bridge, address) not in known)
-
-    async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
-        """Remove static leases that an activation has brought back. Raises Unavailable."""
-        await self.own.set(settings, again=True)
-        await self.verifier.left(addresses)
-
     def noted_now(self, record: BridgeRecord) -> BridgeRecord:
         """Return *record* with leases of an earlier boot noted in this one: the wall clock does not matter then."""
         now = self.moment()
@@ -152,3 +123,49 @@ def _problem(
         case _:
             return None
     return Problem(Message.LEASE_LOST, cause, remedy)
+
+
+# How are properties set on the bridges' own profiles?
+
+
+@frozen
+class BridgeProfiles:
+    """NetworkManager's profiles of the interfaces br-ex and br-ex1."""
+
+    profiles: Profiles
+    manager: Manager
+    others: OthersOnLinks
+
+    async def set(self, settings: ProfileSettings, *, again: bool = False) -> None:
+        """Set properties of the bridges' own profiles, and reapply those that a device uses.
+
+        A profile without a device is changed too: it would bring the old values back in the next boot. A profile that
+        does not exist is passed over once NetworkManager has read all of them. *again*: reapply also what the profile
+        has already; a kill may have come before the device took it up. Raises Unavailable.
+        """
+        inventory = await self.profiles.inventory()
+        for bridge, changes in settings.items():
+            device = next((each for each in inventory.devices if _is_of(each.link, each.kind, bridge)), None)
+            profiles = (each for each in inventory.profiles if _is_of(each.link, each.kind, bridge))
+            profile = (device.profile if device else None) or next(profiles, None)
+            if profile is None:
+                await self._refuse_while_starting(bridge)
+                continue
+            differed = await self.profiles.set(profile.uuid, changes)
+            if not (differed or again) or device is None or device.profile is None:
+                continue
+            async with self.others.kept():  # NetworkManager leaves nothing on the link that it did not put there
+                if "ipv6" in changes and device.lease6:
+                    # NetworkManager 1.58 ends DHCPv6 permanently when IPv6 settings are reapplied.
+                    await self.profiles.activate(profile.uuid, bridge)
+                else:
+                    await self.profiles.reapply(bridge)
+
+    async def _refuse_while_starting(self, bridge: str) -> None:
+        """Raise Unavailable unless NetworkManager has read all its profiles."""
+        if (found := await self.manager.state()) is not ManagerState.READY:
+            raise Unavailable(f"NetworkManager has no profile of {bridge} yet: {found}")
+
+
+def _is_of(link: str, kind: str, bridge: str) -> bool:
+    return (link, kind) == (bridge, "ovs-interface")

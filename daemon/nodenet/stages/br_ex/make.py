@@ -15,25 +15,23 @@ from dataclasses import replace
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.br_ex import record as bridge_record
-from nodenet.core.br_ex.activation import awaited_profile
+from nodenet.core.br_ex.condition import awaited_profile
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
-from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
+from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
 from nodenet.core.errors import Unavailable
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
-from nodenet.stages.apply.network_before import network_of_links
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_links
 from nodenet.stages.apply.pipeline import Pipeline
-from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.records import BRIDGE as BRIDGE_RECORD
 from nodenet.stages.apply.records import Records
-from nodenet.stages.br_ex.bridge_profiles import BridgeProfiles
 from nodenet.stages.br_ex.duplicate_checks import DuplicateChecks
-from nodenet.stages.br_ex.leases import StaticLeases
+from nodenet.stages.br_ex.leases import BridgeProfiles, StaticLeases
 from nodenet.stages.br_ex.neighbours import neighbours_follow
 from nodenet.stages.br_ex.verify import Verifier
 
@@ -129,14 +127,6 @@ class BridgeMaker:
         """Do the same, and note the leases that are left in this boot. Raises Unavailable, PublishFailed."""
         settled, problem = await self.settle(record)
         return self.hold_leases(settled), problem
-
-    async def brought_back(self, addresses: Mapping[str, str]) -> frozenset[str]:
-        """Return which bridges have their address by an activation of an old profile. Raises Unavailable."""
-        return await self._leases.brought_back(addresses)
-
-    async def remove_again(self, settings: ProfileSettings, addresses: Collection[str]) -> None:
-        """Remove static leases that have ended and are on a bridge again. Raises Unavailable."""
-        await self._leases.remove_again(settings, addresses)
 
     def hold_leases(self, record: BridgeRecord) -> BridgeRecord:
         """Note leases of an earlier boot, still valid, as leases of this one. Raises PublishFailed."""

@@ -6,14 +6,14 @@ An interrupted apply may leave the node without its addresses, or with leases th
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 
 import structlog
 
-from nodenet.core.apply.intent import Phase
+from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
@@ -22,10 +22,9 @@ from nodenet.core.since import NEVER
 from nodenet.ports import Kernel, Stage
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.shielded import shielded
-from nodenet.stages.br_ex.leases import Ended
-from nodenet.stages.br_ex.lost_network import LostNetwork
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.repair import BridgeRepairer
+from nodenet.stages.br_ex.stage import ConfigureOvsStage
 
 log = structlog.get_logger()
 
@@ -57,8 +56,6 @@ class RecoverFirst:
         self._warned: set[str] = set()
         self._begun: BridgeRecord | None = None
         """The record whose network is being restored: logged once, however often NetworkManager does not answer."""
-        self._ended: dict[str, Ended] = {}
-        """By bridge: static leases that were removed in this boot."""
         self._given_back: list[BridgeRecord] = []
         """The records whose network was restored, where that could not be written: not to be done again."""
         self._leaves_rows = False
@@ -73,11 +70,6 @@ class RecoverFirst:
         except Unavailable as error:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         outcome = await self._stage.attempt(facts, request)
-        try:
-            if back := await self._back_again():  # since this attempt began
-                return _to_leave(back)
-        except Unavailable as error:
-            return await self._pipeline.unanswered(f"NetworkManager to remove an ended lease: {error.cause}")
         if isinstance(outcome, Done) and outcome.problem is None:
             return replace(outcome, problem=self._problem)
         return outcome
@@ -89,8 +81,6 @@ class RecoverFirst:
 
     async def _repaired(self) -> Waiting | None:
         """Repair what the records call for; return the wait that it needs. Raises Unavailable, PublishFailed."""
-        if back := await self._back_again():
-            await self._remove_again(back)
         intent, record = self._pipeline.record, self._maker.record
         if record and await self._follow_renamed(record):
             record = self._maker.record
@@ -151,10 +141,6 @@ class RecoverFirst:
                 raise
         if before == self._settled:
             return None
-        self._ended |= {
-            bridge: Ended(before.leases[bridge].address, (before.finish or {}).get(bridge, {}))
-            for bridge in before.leases.keys() - record.leases.keys()
-        }
         if problem:
             self._warn_once(problem)
         if all(lease.noted.boot_id == self._pipeline.boot_id for lease in record.leases.values()):
@@ -170,21 +156,6 @@ class RecoverFirst:
         cause = f"No DHCP server has confirmed {addresses} in this boot: used until the lease ends"
         self._warn_once(Problem(Message.LEASE_LOST, cause, "Look at the DHCP server"))
         return None
-
-    async def _back_again(self) -> dict[str, Ended]:
-        """Return the removed static leases that an activation has brought back to their bridge. Raises Unavailable."""
-        if not self._ended:
-            return {}
-        static = {(str(item.address), item.link) for item in self._kernel.snapshot().addresses if item.is_permanent}
-        there = {bridge: lease.address for bridge, lease in self._ended.items() if (lease.address, bridge) in static}
-        back = await self._maker.brought_back(there) if there else ()
-        return {bridge: self._ended[bridge] for bridge in back}
-
-    async def _remove_again(self, back: Mapping[str, Ended]) -> None:
-        """Remove leases that came back, once: one that stays is configured elsewhere too. Raises Unavailable."""
-        settings = {bridge: lease.settings for bridge, lease in back.items()}
-        await self._maker.remove_again(settings, {lease.address for lease in back.values()})
-        self._ended = {bridge: lease for bridge, lease in self._ended.items() if bridge not in back}
 
     async def _free_orphan(self, record: BridgeRecord) -> None:
         """Restore an uplink's own profile where the bridge's profiles are gone; NetworkManager would not."""
@@ -259,7 +230,76 @@ class RecoverFirst:
         self._problem = self._problem or next(map(Problem.of, errors), None)
 
 
-def _to_leave(back: Mapping[str, Ended]) -> Waiting:
-    bridge, lease = next(iter(back.items()))
-    reason = f"{lease.address} is on {bridge} again, and its lease has ended or is the DHCP server's to give"
-    return Waiting(reason, frozenset({Topic.KERNEL}), 0.1)
+# Has a node been without its address for so long, because of br-ex, that br-ex must be given up?
+# The profiles of an earlier boot make br-ex again without nodenetd. With an ovs-vswitchd that hangs, or that never
+# started, they leave the node without network until it works. And an apply that a power cut interrupted may leave
+# profiles that give no link an address: the rollback of the next apply goes back to just these.
+
+LOST_SECONDS = 60.0
+"""How long the address may be missing before br-ex is suspected: the bridge's DHCP server may be slow."""
+
+
+class LostNetwork:
+    """Remembers since when the address is missing."""
+
+    def __init__(self, repairer: BridgeRepairer) -> None:
+        """Ask Open vSwitch as *repairer* does."""
+        self._repairer = repairer
+        self._missing = NEVER
+
+    async def cause(self, now: float, last: Intent | None, *, lost: bool) -> str | None:
+        """Return why br-ex must be given up, None where it must not: the address was *lost* for LOST_SECONDS.
+
+        *now* is in seconds of CLOCK_BOOTTIME, *last* the record of the last apply of br-ex.
+        """
+        self._missing = self._missing.holds(now) if lost else NEVER
+        if self._missing.left(now, LOST_SECONDS) > 0:
+            return None
+        without = f"and the node has been without its address for {LOST_SECONDS:.0f} s"
+        if last is not None and last.phase is Phase.ROLLED_BACK:
+            return f"br-ex could not be made, {without}"
+        if await self._repairer.switch_works():
+            self._missing = NEVER.holds(now)  # each question is a write to the database: the next one is a minute later
+            return None
+        return f"Open vSwitch does not work, {without}"
+
+
+# When does the network follow an uplink that has another name in this boot?
+# Before the node file is applied. The nmstate stage waits until NetworkManager has ended its start, and a DHCP client
+# on a bridge without an uplink keeps NetworkManager from that.
+
+
+class FollowUplinkFirst:
+    """Restores the plain network of an uplink that has another name now, then runs the stage."""
+
+    def __init__(self, stage: Stage, recover: RecoverFirst) -> None:
+        """Run *stage* once *recover* has restored what it must."""
+        self._stage = stage
+        self._recover = recover
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
+        """Return the stage's own outcome, or Waiting before that."""
+        return await self._recover.follow_renamed() or await self._stage.attempt(facts, request)
+
+
+# When does a node get its addresses back that br-ex has lost after kubelet was started with them?
+# The stage that chooses the node IP runs no more then. NetworkManager takes the addresses from a bridge that it finds
+# without Open vSwitch.
+
+
+class RestoreFirst:
+    """Gives br-ex up where it keeps the node from its address, before the stage that makes br-ex."""
+
+    def __init__(self, stage: ConfigureOvsStage, recover: RecoverFirst) -> None:
+        """Run *stage*; *recover* knows the way back."""
+        self._stage = stage
+        self._recover = recover
+
+    async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
+        """Return the stage's own outcome, or Waiting before that; Failed where br-ex was given up."""
+        match await self._recover.give_up_lost():
+            case Waiting() as waiting:
+                return waiting
+            case BridgeRecord() as record:
+                return self._stage.given_up(facts, record)
+        return await self._stage.attempt(facts, request)

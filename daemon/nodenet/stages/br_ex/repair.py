@@ -10,15 +10,13 @@ from collections.abc import Collection, Iterable, Sequence
 import structlog
 
 from nodenet.core.br_ex.condition import BridgeCondition, Rule, network_before, orphans, readdressed
-from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.br_ex.renamed import renamed_uplinks
+from nodenet.core.br_ex.record import BridgeRecord, renamed_uplinks
 from nodenet.core.change.way_back import way_back
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
 from nodenet.ports import Ovsdb, Profiles
-from nodenet.stages.apply.network_before import profiles_of
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.network_before import ProfileKeeper, profiles_of
 
 log = structlog.get_logger()
 

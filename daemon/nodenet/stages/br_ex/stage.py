@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import TypeVar
 
 import structlog
 
@@ -34,9 +35,11 @@ from nodenet.core.errors import (
     Unavailable,
     UplinkRefused,
 )
+from nodenet.core.history.entry import Kind
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.published_files import BRIDGE_UP, CRIO, KUBELET
+from nodenet.core.node_ip import kubelets
+from nodenet.core.node_ip.published_files import BRIDGE_UP, USERS
 from nodenet.core.node_ip.rules import Rule as NodeIpRule
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
@@ -44,6 +47,7 @@ from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
 from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.later_looks import (
@@ -64,8 +68,12 @@ from nodenet.stages.br_ex.repair import BridgeRepairer
 
 log = structlog.get_logger()
 
+T = TypeVar("T")
+
 PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
+TRIES = 5
+"""So often br-ex is tried without an order, with the growing pauses of ``core.boot.pace``."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
@@ -88,6 +96,8 @@ class ConfigureOvsEdges:
     systemd: Systemd
     gatherer: Gatherer
     datapath: Datapath
+    recorder: Recorder
+    """Lets the history have each change."""
 
 
 class ConfigureOvsStage:
@@ -110,6 +120,8 @@ class ConfigureOvsStage:
         self._awaited = NEVER
         self._has_tried = False
         """Whether this process has come to an apply."""
+        self._tries = 0, 0
+        """Of which run, and how often in a row br-ex could not be made in it."""
         self._later = LaterLooks(edges.ovsdb, maker)
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
@@ -122,14 +134,14 @@ class ConfigureOvsStage:
         except NmstateFailure as error:
             # What follows in this boot finds the network as it was: kubelet does not start without the node IP.
             await self._maker.verifier.back(facts.selection.node_ips if facts.selection else ())
-            return self._rolled_back(facts, error)
+            return self._rolled_back(facts, error, request.run)
         except (RollbackFailed, PublishFailed) as error:
             return Failed(Problem.of(error), facts, Again(CAUSES))
         except Unavailable as error:
             return self._wait(facts, request, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
         if isinstance(outcome, Waiting):
             return self._wait(facts, request, outcome)
-        self._awaited = NEVER
+        self._awaited, self._tries = NEVER, (0, 0)
         self._later.remember(outcome, request, facts)
         return replace(outcome, again=Again(CAUSES, MAX_LOOK_SECONDS)) if owes_checks else outcome
 
@@ -153,7 +165,7 @@ class ConfigureOvsStage:
             return Skipped(reason, _plain(facts, record.uplinks))
         if request.remove_bridge:
             waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=False)
-            return waiting or await self._remove(facts, record)
+            return waiting or await self._remove(facts, record, request)
         if done := await self._later.look(request, facts, record):
             return done
         waiting = await self._obstacle(facts)
@@ -163,7 +175,7 @@ class ConfigureOvsStage:
         await self._edges.ovsdb.prove_alive(PROVE_SECONDS)
         if self._edges.files.read(PARKED) is None:
             # While one of them runs, the database may be the one that OVN-Kubernetes has set in this boot.
-            if await self._edges.systemd.any_runs((KUBELET, CRIO)) is False:
+            if await self._edges.systemd.any_runs(USERS) is False:
                 await self._edges.ovsdb.park_ovn()
             self._edges.files.write(PARKED, b"")
         async with self._edges.nmstate.transaction() as transaction:
@@ -187,7 +199,8 @@ class ConfigureOvsStage:
                 if waiting := await self._obstacle(facts):
                     return waiting
                 self._later.forget()
-                await self._remover.remove(transaction, known, record, (item.bridge,))
+                removal = self._remover.remove(transaction, known, record, (item.bridge,))
+                await self._recorded(Kind.BRIDGE_REMOVAL, request, transaction, removal)
                 text = f"Removed, to be made again: {wrong.sentence}"
                 log.warning(text, message=Message.BRIDGE_MENDED, stage="configure-ovs")
                 return Waiting(f"making the bridge again: {wrong.sentence}", seconds=0.0)
@@ -197,7 +210,7 @@ class ConfigureOvsStage:
         left = {} if adopted else await transaction.compare(json.dumps(plan.document), known.state)
         if left:
             await self._refuse_another_try(request)
-            return await self._make(transaction, plan, known, facts, left)
+            return await self._make(transaction, plan, known, facts, left, request)
         await self._mark(found)
         return await self._keep(plan, known, facts, record)
 
@@ -222,7 +235,7 @@ class ConfigureOvsStage:
         """
         is_first, self._has_tried = not self._has_tried, True
         ordered = request.by_name or request.retry_refused
-        if is_first and not ordered and (last := self._failed()) and await self._edges.systemd.any_runs((KUBELET,)):
+        if is_first and not ordered and (last := self._failed()) and await self._edges.systemd.any_runs(kubelets.UNITS):
             why = f"an apply has failed in this boot, and kubelet runs: {last.cause}"
             raise NmstateFailure(FailureKind.VERIFICATION, why, "Look at `journalctl -u nodenetd -b`")
 
@@ -246,19 +259,31 @@ class ConfigureOvsStage:
             transaction, facts.selection, remembered=remembered, remembered_mac=mac
         )
 
-    async def _remove(self, facts: Facts, record: BridgeRecord | None) -> Skipped:
+    async def _remove(self, facts: Facts, record: BridgeRecord | None, request: Request) -> Skipped:
         async with self._edges.nmstate.transaction() as transaction:
             await self._remover.prove_rows()
             known = await self._gather(transaction, facts, record)
-            names = await self._remover.remove(transaction, known, record)
+            removal = self._remover.remove(transaction, known, record)
+            names = await self._recorded(Kind.BRIDGE_REMOVAL, request, transaction, removal)
         self._maker.forget(removed_in=self._pipeline.boot_id)
         self._edges.files.remove(BRIDGE_UP)
         self._later.forget()
         reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
         return Skipped(reason, _plain(facts, {name: known.uplink_of(name) for name in names}), Message.BRIDGE_REMOVED)
 
-    async def _make(
-        self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document
+    async def _recorded(self, kind: Kind, request: Request, transaction: Transaction, change: Awaitable[T]) -> T:
+        """Return what *change* returns; the history has it, or why it was undone, unless nothing was changed."""
+        try:
+            changed = await change
+        except NmstateFailure as failure:
+            await self._edges.recorder.bridge(kind, request.who, cause=failure.cause)
+            raise
+        if changed:
+            await self._edges.recorder.bridge(kind, request.who, transaction=transaction)
+        return changed
+
+    async def _make(  # noqa: PLR0913  (what was found)
+        self, transaction: Transaction, plan: Plan, known: BridgeFacts, facts: Facts, left: Document, request: Request
     ) -> Done | Waiting:
         if waiting := await self._obstacle(facts):
             return waiting
@@ -273,8 +298,9 @@ class ConfigureOvsStage:
             raise Unavailable(f"the node IP {late} came to {places[late]} while br-ex was planned", remedy=REMEDY)
         began, before = self._pipeline.now(), self._pipeline.record
         links = {name for uplink in plan.uplinks for name in (uplink.bridge, uplink.link)}
+        made = self._maker.make(transaction, plan, known)
         async with ovs_errors(self._edges.ovsdb, links):
-            record, problem = await self._maker.make(transaction, plan, known), None
+            record, problem = await self._recorded(Kind.BRIDGE, request, transaction, made), None
         if record.finish:
             record, problem = await self._maker.settle(record)
         log_changed(before, self._pipeline.boot_id, BRIDGE, left, "configure-ovs")
@@ -320,11 +346,16 @@ class ConfigureOvsStage:
             return replace(waiting, topics=again.topics)
         return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, Again(again.topics))
 
-    def _rolled_back(self, facts: Facts, failure: NmstateFailure) -> Failed:
+    def _rolled_back(self, facts: Facts, failure: NmstateFailure, run: int) -> Failed:
+        """Return the outcome; each try cuts the node off for a moment, so events bring about TRIES in a row at most."""
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
         remedy = f"{failure.remedy}; {AGAIN}" if failure.remedy else AGAIN.capitalize()
-        problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made: {failure.cause}", remedy)
+        self._tries = run, self._tries[1] + 1 if self._tries[0] == run else 1
+        often = f" in {TRIES} tries" if self._tries[1] >= TRIES else ""
+        problem = Problem(Message.BRIDGE_FAILED, f"br-ex could not be made{often}: {failure.cause}", remedy)
+        if often:
+            return Failed(problem, facts)
         # A rollback is an event of NetworkManager's itself; where nothing was touched, the cause may be one.
         if (last := self._failed()) is None and failure.kind is FailureKind.DEPENDENCY:
             return Failed(problem, facts, Again(CAUSES))

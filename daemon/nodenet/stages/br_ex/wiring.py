@@ -6,16 +6,15 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.network_before import ProfileKeeper
 from nodenet.stages.apply.pipeline import Pipeline
-from nodenet.stages.apply.profile_backup import ProfileKeeper
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import BRIDGE_INTENT
-from nodenet.stages.br_ex.follow_uplink import FollowUplinkFirst
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
-from nodenet.stages.br_ex.recover_first import RecoverFirst
+from nodenet.stages.br_ex.recover_first import FollowUplinkFirst, RecoverFirst, RestoreFirst
 from nodenet.stages.br_ex.remove import BridgeRemover
 from nodenet.stages.br_ex.repair import BridgeRepairer
-from nodenet.stages.br_ex.restore_first import RestoreFirst
 from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 
@@ -59,7 +58,14 @@ class BridgeWiring:
         """Return the stage."""
         edges, datapath = self._edges, self._settings.bridge_datapath
         own = ConfigureOvsEdges(
-            edges.files, edges.nmstate, edges.ovsdb, edges.kernel, edges.systemd, self.gatherer, datapath
+            edges.files,
+            edges.nmstate,
+            edges.ovsdb,
+            edges.kernel,
+            edges.systemd,
+            self.gatherer,
+            datapath,
+            Recorder.of(edges, self._settings),
         )
         return ConfigureOvsStage(own, self.maker, self.repairer, self.remover, self.pipeline)
 

@@ -6,6 +6,7 @@ the wanted one, so a dnsmasq that was killed, restarted or changed is correct ag
 
 from __future__ import annotations
 
+import asyncio
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address
@@ -17,34 +18,181 @@ from nodenet.core.boot.escape import named
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services import dns_guard, dns_problems, paths, upstreams
-from nodenet.core.hosted_services.dnsmasq import local_names
+from nodenet.core.hosted_services import dns, dnsmasq, paths
+from nodenet.core.hosted_services.dns import SYSCTLS, forwarding_link, to_set
+from nodenet.core.hosted_services.dnsmasq import Place, local_names
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.here import expected, likely
-from nodenet.core.hosted_services.model import Inputs, Service
-from nodenet.core.hosted_services.options import options_of
+from nodenet.core.hosted_services.model import Inputs, Service, expected, likely, options_of
+from nodenet.core.hosted_services.paths import OWED_RESTART
 from nodenet.core.hosted_services.plan import NodePlan
-from nodenet.core.hosted_services.restarts import Restarts
-from nodenet.core.hosted_services.running import DnsLook, Running
-from nodenet.core.hosted_services.two_stacks import Others, why_waiting
-from nodenet.core.ip import IPAddress
+from nodenet.core.hosted_services.units import DnsLook, Others, Restarts, Running, why_waiting
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.settings.model import ClusterDnsTrust, HostedMode, Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
+from nodenet.core.status.document import BootStatus
 from nodenet.core.value import frozen
-from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe
+from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe, Sysctls
 from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
 from nodenet.ports.vips import ApiIntFile, CacheFiles, NameLookup, OtherStacks
-from nodenet.stages.hosted_services.cluster_dns import Asks, ClusterDns
 from nodenet.stages.hosted_services.on_disk import OnDisk
-from nodenet.stages.hosted_services.outside_links import OutsideLinks
-from nodenet.stages.hosted_services.owed_restart import OwedRestart
+from nodenet.stages.hosted_services.stage import OutsideLinks
+
+# Does dnsmasq run with an older configuration than that on the disk?
+#
+# The disk keeps the answer for the next nodenetd.
+
+
+class OwedRestart:
+    """A restart that dnsmasq needs."""
+
+    def __init__(self, files: ConfigurationFiles) -> None:
+        """Look at the disk with the first note."""
+        self._files = files
+        self._looked = False
+        self.is_owed = False
+
+    def note(self, *, changed: bool) -> None:
+        """Take note of whether the configuration has just *changed*. Raises PublishFailed."""
+        self.is_owed = self.is_owed or changed
+        if not self._looked:
+            self.is_owed = bool(self._files.remove((OWED_RESTART,))) or self.is_owed
+            self._looked = True
+        if self.is_owed:
+            self._files.write({OWED_RESTART: ""})
+
+    def done(self) -> None:
+        """Take note that dnsmasq reads the present configuration. Raises PublishFailed."""
+        self.is_owed = False
+        self._files.remove((OWED_RESTART,))
+
+
+# Does the link of the node IP forward packets, also after the node IP moved to br-ex?
+#
+# This is not a stage: it reads the facts of the stages, so it follows the node IP to any link.
 
 log = structlog.get_logger()
+
+
+class Forwarding:
+    """Sets the kernel parameters of the node IP's link; READY comes after it.
+
+    Looked at with every change of the status: NetworkManager sets it back when it reapplies the link's profile.
+    """
+
+    def __init__(self, links: Sysctls) -> None:
+        """*links* reads and writes."""
+        self._links = links
+        self._told: str | None = None
+        self.settings = Settings()
+        """The present settings; the assembly replaces them at a reload."""
+
+    def show(self, status: BootStatus) -> None:
+        """See to the link of the node IP; what cannot be set is reported once for a link."""
+        link = forwarding_link(self.settings, status.facts)
+        if link is None:
+            return
+        present = {name: value for name in SYSCTLS if (value := self._links.read(link, name)) is not None}
+        if not (wanted := to_set(present)):
+            return
+        try:
+            self._links.write(link, wanted)
+        except Unavailable as error:
+            if link == self._told:
+                return
+            self._told = link
+            cause = f"{link} does not forward packets: {error.cause}"
+            remedy = f"Run `echo 1 >/proc/sys/net/ipv4/conf/{link}/forwarding`, and the same for ipv6"
+            log.error(cause, message=Message.FORWARDING_FAILED, stage="nodeip", cause=cause, remedy=remedy)
+
+
+# Does a CoreDNS of this node answer, which knows names of pods and services, and may it be believed?
+
+LOCALHOST = ip_address("127.0.0.1")
+TRUST_REMEDY = "Run CoreDNS as a service of systemd, or set `[hosted] cluster_dns` to root"
+LOOP_REMEDY = "Let the Corefile forward to the servers of the site, and not to /etc/resolv.conf"
+
+
+@frozen
+class Asks:
+    """What the servers of this node are asked with."""
+
+    probe: ResolverProbe
+    names: NameLookup
+    sockets: Sockets
+
+
+class ClusterDns:
+    """The CoreDNS of this node."""
+
+    def __init__(self, asks: Asks, domain: str, trust: ClusterDnsTrust) -> None:
+        """*domain* is the cluster's, *trust* whose servers are believed."""
+        self._asks = asks
+        self._domain = domain
+        self._trust = trust
+        self._refused: set[int] = set()
+        """Ports with a server that is not asked; each is logged once."""
+        self.place: Place | None = None
+        """Where the one is that answered at the last look."""
+
+    async def look(self, addresses: tuple[IPAddress, ...]) -> bool:
+        """Look on *addresses* of this node; return whether another server, or none, is to be asked now."""
+        before = self.place
+        self.place = await self._found(addresses)
+        if before == self.place:
+            return False
+        where = self.place or before
+        says = "answers and is asked for" if self.place else "does not answer and is no longer asked for"
+        text = f"CoreDNS on {where[0]} port {where[1]} {says} names of {self._domain}" if where else ""
+        log.info(text, message=Message.CLUSTER_DNS_CHANGED, stage=StageName.RESOLV_PREPENDER.value)
+        return True
+
+    async def _found(self, addresses: tuple[IPAddress, ...]) -> Place | None:
+        places = self._believed([(address, port) for port in dnsmasq.CLUSTER_PORTS for address in addresses])
+        if self.place in places and await self._answers(self.place):
+            return self.place
+        others = [place for place in places if place != self.place]
+        alive = await asyncio.gather(*map(self._answers, others))
+        return next((place for place, answers in zip(others, alive, strict=True) if answers), None)
+
+    async def _answers(self, place: Place) -> bool:
+        address, port = place
+        if not await self._asks.probe.answers(address, f"api-int.{self._domain}", port):
+            return False
+        known = await self._asks.names.addresses(address, f"{dnsmasq.LOOP}.{self._domain}", Family.IPV4, port)
+        if LOCALHOST in known:
+            self._refuse(port, f"{self._not_asked(port)}: it asks this node's DNS, which would ask it", LOOP_REMEDY)
+        return LOCALHOST not in known
+
+    def _believed(self, places: list[Place]) -> list[Place]:
+        """Return the places where all servers are believed; none where the kernel does not say who listens."""
+        try:
+            sockets, services = self._asks.sockets.udp(dnsmasq.CLUSTER_PORTS), self._asks.sockets.services()
+        except Unavailable as error:
+            self._refuse(0, f"No server of this node is asked for names of {self._domain}: {error.cause}", TRUST_REMEDY)
+            return []
+        found = []
+        for place in places:
+            here = dnsmasq.receivers(place, sockets)
+            doubtful = [one for one in here if not dnsmasq.is_believed(one, services, self._trust)]
+            if doubtful:
+                whose = f"a socket on {place[0]}, of user {doubtful[0].uid}, is of no service of systemd"
+                self._refuse(place[1], f"{self._not_asked(place[1])}: {whose}", TRUST_REMEDY)
+            elif here:
+                found.append(place)
+        return found
+
+    def _not_asked(self, port: int) -> str:
+        return f"A server on port {port} of this node is not asked for names of {self._domain}"
+
+    def _refuse(self, port: int, cause: str, remedy: str) -> None:
+        if port not in self._refused:
+            self._refused.add(port)
+            log.warning(cause, message=Message.CLUSTER_DNS_REFUSED, cause=cause, remedy=remedy)
+
 
 UNIT = paths.UNITS[Service.DNSMASQ]
 CONFIGURATION = paths.TEXTS[Service.DNSMASQ]
@@ -52,7 +200,6 @@ PORT = 53
 LOOK_SECONDS = 1.0
 NAMELESS_SECONDS = 3.0
 """How long dnsmasq may run without a name on the bus: it takes the name when it starts."""
-LOCALHOST = ip_address("127.0.0.1")
 
 
 @frozen
@@ -84,7 +231,7 @@ class NodeDns:
         self._edges = edges
         self._settings = settings
         self._options = options_of(settings)
-        self._given: tuple[str | None, upstreams.Servers] = (None, ())
+        self._given: tuple[str | None, dnsmasq.Servers] = (None, ())
         """The process that was given servers last, and these."""
         asks = Asks(edges.probe, edges.names, edges.sockets)
         self._cluster = ClusterDns(asks, self._options.cluster_domain, settings.hosted.cluster_dns)
@@ -127,9 +274,9 @@ class NodeDns:
                 return DnsLook(seconds=LOOK_SECONDS)
             return await self._serve(given, known, await self._links.look(given.inputs.here, snapshot))
         except (PublishFailed, Unavailable, UnitFailed) as error:
-            return DnsLook(problem=dns_problems.of(error.cause, error.remedy), seconds=LOOK_SECONDS)
+            return DnsLook(problem=dns.of(error.cause, error.remedy), seconds=LOOK_SECONDS)
         except Exception as error:  # noqa: BLE001  (resolv.conf is kept true whatever is wrong with dnsmasq)
-            return DnsLook(problem=self._unforeseen(error), seconds=upstreams.ALIVE_SECONDS)
+            return DnsLook(problem=self._unforeseen(error), seconds=dnsmasq.ALIVE_SECONDS)
 
     def _unforeseen(self, error: Exception) -> Problem:
         """Return *error*, which nothing here has caught, as a problem; its traceback is logged once."""
@@ -137,7 +284,7 @@ class NodeDns:
         if self._logged != known.cause:
             self._logged = known.cause
             log.error(known.cause, message=known.message, stage=StageName.RESOLV_PREPENDER.value, exc_info=error)
-        return dns_problems.of(known.cause, known.remedy)
+        return dns.of(known.cause, known.remedy)
 
     async def judged(self, facts: Facts) -> NodePlan:
         """Return this node's plan as its disk gives it. Raises NodenetError."""
@@ -191,7 +338,7 @@ class NodeDns:
         if hosts_differ:
             await edges.dnsmasq.read_hosts()
         await self._give_servers(owner, known, inputs)
-        again = upstreams.ALIVE_SECONDS if self._cluster.place else upstreams.SEARCH_SECONDS
+        again = dnsmasq.ALIVE_SECONDS if self._cluster.place else dnsmasq.SEARCH_SECONDS
         return DnsLook(problem=unguarded, seconds=again)
 
     async def _prepare(self, facts: Facts) -> DnsLook:
@@ -220,21 +367,21 @@ class NodeDns:
         now = self._edges.clock.boottime()
         self._nameless = self._nameless.holds(now)
         if self._nameless.left(now, NAMELESS_SECONDS) > 0 or self._renewals.left(now) > 0:
-            return dns_problems.nameless() if self._renewals.failures else None
+            return dns.nameless() if self._renewals.failures else None
         self._renewals = self._renewals.after_start(now)
         await self._edges.units.restart(UNIT)
-        return dns_problems.nameless() if self._renewals.failures > 1 else None
+        return dns.nameless() if self._renewals.failures > 1 else None
 
     async def _blocked(self, inputs: Inputs, running: Running) -> DnsLook | None:
         """Return what keeps dnsmasq from running: another stack, which goes first, or another program on its port."""
         others = self._others(inputs)
         if waits := why_waiting(Service.DNSMASQ, others, ()):
             await self._stop(running)
-            return DnsLook(note=f"dnsmasq waits: {waits}", seconds=upstreams.SEARCH_SECONDS, waits=True)
+            return DnsLook(note=f"dnsmasq waits: {waits}", seconds=dnsmasq.SEARCH_SECONDS, waits=True)
         if not running.is_up and (taken := why_waiting(Service.DNSMASQ, others, (PORT,))):
-            return DnsLook(problem=dns_problems.taken(taken), seconds=upstreams.SEARCH_SECONDS, lasts=True)
+            return DnsLook(problem=dns.taken(taken), seconds=dnsmasq.SEARCH_SECONDS, lasts=True)
         if running.missing and not running.is_up:
-            return DnsLook(problem=dns_problems.missing(running.missing), seconds=upstreams.SEARCH_SECONDS, lasts=True)
+            return DnsLook(problem=dns.missing(running.missing), seconds=dnsmasq.SEARCH_SECONDS, lasts=True)
         return None
 
     def _others(self, inputs: Inputs) -> Others:
@@ -251,22 +398,22 @@ class NodeDns:
         # Also one that is inactive: the end of its start job wakes this look, and a condition of the unit may not hold.
         failed = running.active == "failed" or not running.is_loaded or self._restarts.failures > 0
         if (left := self._restarts.left(now)) > 0:
-            return DnsLook(problem=dns_problems.down(running), seconds=left)
+            return DnsLook(problem=dns.down(running), seconds=left)
         self._restarts = self._restarts.after_start(now)
         await self._edges.units.start(UNIT)
         self._owed.done()
-        return DnsLook(problem=dns_problems.down(running) if failed else None, seconds=LOOK_SECONDS)
+        return DnsLook(problem=dns.down(running) if failed else None, seconds=LOOK_SECONDS)
 
     async def _guard_port(self, inputs: Inputs, outside: tuple[str, ...]) -> Problem | None:
         """Refuse queries from outside; return why that failed, if it did: DNS of the node works in any case."""
-        wanted = dns_guard.rules(inputs.here, outside)
+        wanted = dns.rules(inputs.here, outside)
         try:
             if wanted != self._rules or not await self._edges.guard.is_there():
                 await self._edges.guard.put(wanted)
                 self._rules = wanted
         except Unavailable as error:
             self._rules = ""
-            return dns_problems.of(f"Hosts outside can use this node's DNS: {error.cause}", error.remedy)
+            return dns.of(f"Hosts outside can use this node's DNS: {error.cause}", error.remedy)
         return None
 
     async def _give_servers(self, owner: str | None, known: tuple[IPAddress, ...], inputs: Inputs) -> None:
@@ -277,14 +424,14 @@ class NodeDns:
         if self._given[0] == owner:  # not before its first servers: that would delay them
             another = await self._cluster.look((LOCALHOST, *inputs.here.addresses))
         names = local_names(inputs)
-        wanted = upstreams.servers(known, self._cluster.place, self._options.cluster_domain, names)
+        wanted = dnsmasq.servers(known, self._cluster.place, self._options.cluster_domain, names)
         if self._given != (owner, wanted):
             await self._edges.dnsmasq.set_servers(wanted)
             if another:  # what the one before has said is forgotten: it may have been another program's word
                 await self._edges.dnsmasq.read_hosts()
             if self._given[0] != owner:
                 where = " and ".join(map(str, inputs.here.addresses))
-                asked = ", ".join(one[0] for one in wanted if one[0] != upstreams.NO_SERVER)
+                asked = ", ".join(one[0] for one in wanted if one[0] != dnsmasq.NO_SERVER)
                 text = f"dnsmasq answers on {where}; it asks {asked or 'no other server'}"
                 log.info(text, message=Message.NODE_DNS_STARTED, stage=StageName.RESOLV_PREPENDER.value)
             self._given = (owner, wanted)

@@ -14,11 +14,9 @@ from typing import Any
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.errors import PublishFailed
-from nodenet.core.hosted_services import fallback
-from nodenet.core.hosted_services.cache import CacheInvalid, parse
-from nodenet.core.hosted_services.cluster import Cluster, known
-from nodenet.core.hosted_services.here import here
-from nodenet.core.hosted_services.model import Here, Options, Origin, Spec
+from nodenet.core.hosted_services import api_int
+from nodenet.core.hosted_services.cluster import CacheInvalid, Cluster, known, parse_cached
+from nodenet.core.hosted_services.model import Here, Options, Origin, Spec, here
 from nodenet.core.hosted_services.plan import NodePlan, plan
 from nodenet.core.hosted_services.resource import QUICK_BYTES
 from nodenet.core.ip import IPAddress
@@ -61,7 +59,7 @@ class OnDisk:
             problems: list[str] = []
             contents = {cache: self._read(cache, problems) for cache in CACHES}
             filed = await self._filed(problems)
-            dead = fallback.dead(self._api_int.read())
+            dead = api_int.dead(self._api_int.read())
             key = contents, filed, tuple(problems), place, dead
             if self._judged is None or self._judged[0] != key:
                 slow = filed is not None or sum(map(len, filter(None, contents.values()))) > QUICK_BYTES
@@ -96,7 +94,7 @@ class OnDisk:
     def _parsed(self, cache: str, content: bytes | None, problems: list[str]) -> Iterator[tuple[Origin, Any]]:
         for tried in (content, self._good.get(cache)):
             try:
-                found = parse(tried, self._options.cluster_domain) if tried is not None else None
+                found = parse_cached(tried, self._options.cluster_domain) if tried is not None else None
             except CacheInvalid as error:
                 problems.append(f"{CACHES[cache]} is not used: {error}")
                 continue

@@ -15,22 +15,51 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services import paths
+from nodenet.core.hosted_services import dns, paths
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.options import options_of
-from nodenet.core.hosted_services.restarts import Restarts
-from nodenet.core.hosted_services.running import Running
+from nodenet.core.hosted_services.model import Here, Service, options_of
+from nodenet.core.hosted_services.units import Restarts, Running
 from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.settings.hosted import HostedMode
-from nodenet.core.settings.model import Settings
+from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.settings.model import HostedMode, Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
-from nodenet.ports import Clock, Files, ResolverProbe
+from nodenet.ports import Clock, Files, Ovsdb, ResolverProbe
 from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits
+
+# By which links do other hosts reach this node's DNS? Open vSwitch's database knows it of its own links.
+
+ANSWER_SECONDS, RETRY_SECONDS = 1.0, 60.0
+"""The start of dnsmasq waits for the answer."""
+
+
+class OutsideLinks:
+    """The links that lead to other hosts; the database is asked only where its links have changed."""
+
+    def __init__(self, ovsdb: Ovsdb, clock: Clock) -> None:
+        """Know of no bridge yet."""
+        self._ovsdb = ovsdb
+        self._clock = clock
+        self._bridges: tuple[OvsBridge, ...] = ()
+        self._asked: frozenset[str] = frozenset()
+        self._due = 0.0
+
+    async def look(self, here: Here, snapshot: Snapshot) -> tuple[str, ...]:
+        """Return them by name. While the database does not answer, its last answer counts."""
+        wanted, now = dns.open_questions(here, snapshot), self._clock.boottime()
+        if wanted != self._asked and now >= self._due:
+            try:
+                async with asyncio.timeout(ANSWER_SECONDS):
+                    self._bridges = await self._ovsdb.bridges() if wanted else ()
+                self._asked = wanted
+            except (TimeoutError, Unavailable):
+                self._due = now + RETRY_SECONDS
+        return dns.outside(here, snapshot, self._bridges)
+
 
 TOPICS = frozenset({Topic.NODE_IP, Topic.DNS, Topic.UNIT, Topic.BUS})
 NOT_NOW = "Hosted services cannot be decided"

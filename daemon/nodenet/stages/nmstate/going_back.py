@@ -21,9 +21,8 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_file.content import Desired
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import History
-from nodenet.stages.apply.network_before import network_of_file
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
-from nodenet.stages.apply.profile_backup import ProfileKeeper
 
 log = structlog.get_logger()
 

@@ -13,7 +13,7 @@ from nodenet.core.apply.missing_links import WAIT_SECONDS, host_has, missing, mi
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.published_files import CRIO, KUBELET
+from nodenet.core.node_ip.published_files import USERS
 from nodenet.core.since import Since
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Kernel, Systemd
@@ -47,7 +47,8 @@ class MissingLinks:
         if wait is None or job.retry_refused or job.file.digest in self._over:
             return None
         left, present = wait.since.left(self._clock.boottime(), WAIT_SECONDS), self._present()
-        if left <= 0 or present is None or wait.names & present:
+        followed = not wait.names <= job.wish.links.existing  # they have other names
+        if left <= 0 or present is None or wait.names & present or followed:
             return None
         return self._waiting(job, wait.names, left)
 
@@ -68,7 +69,7 @@ class MissingLinks:
         now = self._clock.boottime()
         since = self._waits[digest].since if digest in self._waits else Since(now)
         is_over = job.retry_refused or digest in self._over or since.left(now, WAIT_SECONDS) <= 0
-        if is_over or await self._systemd.any_runs((KUBELET, CRIO)):
+        if is_over or await self._systemd.any_runs(USERS):
             self._over.add(digest)
             return None
         self._waits[digest] = Wait(since, names)

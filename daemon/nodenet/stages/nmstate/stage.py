@@ -41,18 +41,18 @@ from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changed import log_changed
 from nodenet.stages.apply.moved import prepared
-from nodenet.stages.apply.network_before import network_of_file
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder, shown_now
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.leftovers import Wanted, left_behind
 from nodenet.stages.nmstate.missing_links import MissingLinks
+from nodenet.stages.nmstate.other_names import OtherNames
 from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
@@ -81,6 +81,7 @@ class NmstateStage:
         missing: MissingLinks,
         going_back: GoingBack,
         recorder: Recorder,
+        other_names: OtherNames,
         taken: Taken,
         directory: PurePath,
         *,
@@ -97,6 +98,7 @@ class NmstateStage:
         self._missing = missing
         self._going_back = going_back
         self._recorder = recorder
+        self._other_names = other_names
         self._prunes = prunes
         self._taken = taken
         self._directory = directory
@@ -110,7 +112,8 @@ class NmstateStage:
         try:
             if request.as_read and (edited := self._node_files.edited(facts)):
                 return Skipped(not_applied(edited), facts)
-            facts = replace(facts, node_file=None, digest=None, unused=None, left_over=(), file_families=frozenset())
+            facts = replace(facts, node_file=None, digest=None, unused=None)
+            facts = replace(facts, left_over=(), renamed=(), file_families=frozenset())
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -140,8 +143,12 @@ class NmstateStage:
             wish = await self._node_files.wanted(file, found)
         cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
         prune = request.prune or self._prunes
-        job = Job(file, wish, facts, self._pipeline.now(), request.retry_refused, cut_short, prune=prune)
-        return beside(await self._settled(job), problem)
+        began, retry = self._pipeline.now(), request.retry_refused
+        job = Job(file, wish, facts, began, retry, request.who, cut_short, prune=prune)
+        followed = await self._other_names.followed(job)
+        if isinstance(followed, Waiting):
+            return replace(followed, facts=self._in_force.before(facts))
+        return beside(await self._settled(followed), problem or self._other_names.problem(followed))
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
         """Return the outcome of a pass that *error* has ended."""
@@ -191,7 +198,7 @@ class NmstateStage:
                 self._nmstate.transaction() as transaction,
                 around(interrupted=interrupted, patience=self._patience(job)) as probing,
             ):
-                left = await self._in_force.difference(job.file, job.wish, transaction)
+                left = await self._in_force.difference(job.named, job.wish, transaction)
                 return await self._carry_out(job, transaction, probing, left)
         except NmstateFailure as failure:
             return await self._again_or_refused(job, failure)
@@ -236,8 +243,8 @@ class NmstateStage:
             case _ if waiting := await self._missing.before(job):
                 return replace(waiting, facts=self._in_force.before(job.facts))
             case _:
-                done = await self._apply(job, transaction, probing, Wanted.of(file.text, left, removed))
-        if record and record.digest == file.digest and not job.retry_refused:
+                done = await self._apply(job, transaction, probing, Wanted.of(job.named.text, left, removed))
+        if record and record.digest == file.digest and not (job.retry_refused or job.renamed):
             log_changed(record, boot_id, file.name, left, "nmstate")
         return done
 

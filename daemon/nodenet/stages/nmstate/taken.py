@@ -10,7 +10,7 @@ from nodenet.core.apply.retry import TAKEN_SECONDS
 from nodenet.core.backoff import backoff
 from nodenet.core.boot.outcome import Again, Failed
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.published_files import CRIO, KUBELET
+from nodenet.core.node_ip.published_files import USERS
 from nodenet.ports import Systemd
 
 
@@ -30,7 +30,7 @@ class Taken:
         """Return *refused*, with the time of the next try where there is one."""
         number = self._times[1] + 1 if self.waits(digest) else 1
         self._times = "", 0
-        if failure.kind is not FailureKind.TAKEN or await self._systemd.any_runs((KUBELET, CRIO)):
+        if failure.kind is not FailureKind.TAKEN or await self._systemd.any_runs(USERS):
             return refused
         self._times = digest, number
         return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *TAKEN_SECONDS)))

@@ -11,6 +11,7 @@ from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.missing_links import MissingLinks
+from nodenet.stages.nmstate.other_names import OtherNames
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
@@ -28,5 +29,6 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     directory = PurePath(settings.node_file_dir)
     going_back = GoingBack(edges, pipeline)
     recorder = Recorder.of(edges, settings)
-    parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, taken)
+    other_names = OtherNames(edges.kernel, edges.profiles, edges.files, edges.clock)
+    parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, other_names, taken)
     return NmstateStage(edges, *parts, directory, prunes=settings.prune)

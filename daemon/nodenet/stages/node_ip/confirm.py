@@ -6,15 +6,12 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import NodenetError
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.core.node_ip import drift, published_files
-from nodenet.core.node_ip.published_files import Publication
+from nodenet.core.node_ip import drift
+from nodenet.core.node_ip.published_files import USERS, Publication
 from nodenet.core.node_ip.select import Selection
 from nodenet.ports import Kernel, Systemd
 from nodenet.stages.node_ip.problems import node_ips_lost
 from nodenet.stages.node_ip.publish import Publisher
-
-USERS = (published_files.KUBELET, published_files.CRIO)
-"""The units that run with the node IPs."""
 
 
 class Confirmation:

@@ -7,10 +7,11 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 
-from nodenet.core.errors import NodenetError, PublishFailed
-from nodenet.core.node_ip import published_files
+from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
+from nodenet.core.node_ip import kubelets, published_files
+from nodenet.core.node_ip.kubelets import Wiring
 from nodenet.core.node_ip.published_files import Publication, PublishedFile
-from nodenet.core.node_ip.unit_environment import Override, overrides
+from nodenet.core.node_ip.unit_environment import Override, UnitEnvironment, overrides, passes_arguments
 from nodenet.ports import Files, Systemd
 
 RELOAD_OWED = PurePosixPath("/run/nodenet/reload-owed")
@@ -26,6 +27,24 @@ class Publisher:
         self._systemd = systemd
         self._unwritten: set[PurePosixPath] = set()
         """The files that could not be written last, and that systemd does not read."""
+        self.wiring = Wiring()
+        """What the units of this node need, when they were looked at last."""
+
+    async def look(self) -> None:
+        """Look at the units of kubelets; while systemd does not answer, what was seen last holds.
+
+        ``let_systemd_read`` reports that, so that kubelet does not start without arguments that it needs.
+        """
+        try:
+            found = {unit: await self._systemd.environment(unit) for unit in (kubelets.KUBELET, *kubelets.RANCHER)}
+        except Unavailable:
+            return
+        variable = None
+        if seen := found.pop(kubelets.KUBELET):
+            expanded, contents = self._sources(seen)
+            variable = passes_arguments(expanded, contents, published_files.KUBELET_DROP_IN)
+        rancher = [(unit, not kubelets.has_node_ip(seen.command)) for unit, seen in found.items() if seen]
+        self.wiring = Wiring(variable, tuple(rancher))
 
     def contents(self) -> dict[PurePosixPath, bytes | None]:
         """Return the files that name node IPs; one that cannot be read names none, and ``write`` reports it."""
@@ -38,7 +57,7 @@ class Publisher:
         """
         lost: list[PublishFailed] = []
         self._unwritten.clear()
-        files = published_files.files(wanted)
+        files = self._files_of(wanted)
         if bridge:
             files = (PublishedFile(published_files.BRIDGE_UP, b""), *files)
         complete = self._write([file for file in files if file.unit], lost)
@@ -57,7 +76,7 @@ class Publisher:
         before = len(lost)
         for file in files:
             try:
-                if file.unit and self._files.read(file.path) != file.content:
+                if file.drop_in and self._files.read(file.path) != file.content:
                     self._files.write(RELOAD_OWED, b"")
                 if file.content is None:
                     self._files.remove(file.path)
@@ -74,7 +93,7 @@ class Publisher:
 
         A file that could not be written is a problem of the stage already: kubelet starts without it.
         """
-        files = [file for file in published_files.files(wanted) if file.path not in self._unwritten]
+        files = [file for file in self._files_of(wanted) if file.path not in self._unwritten]
         return next((file.path for file in files if self._files.read(file.path) != file.content), None)
 
     async def let_systemd_read(self, wanted: Publication) -> tuple[Override, ...]:
@@ -100,13 +119,20 @@ class Publisher:
     async def overrides(self, wanted: Publication) -> tuple[Override, ...]:
         """Return the published variables with which systemd would not start kubelet or CRI-O. Raises Unavailable."""
         found: list[Override] = []
-        for file in published_files.files(wanted):
-            seen = await self._systemd.environment(file.unit) if file.unit else None
+        for file in self._files_of(wanted):
+            seen = await self._systemd.environment(file.unit) if file.unit and file.drop_in else None
             if file.unit and seen is not None:
-                expanded = replace(seen, files=tuple(self._expanded(seen.files)))
-                contents = {path: self._content(path) for path in expanded.sources}
-                found += overrides(file.unit, file, expanded, contents)
+                found += overrides(file.unit, file, *self._sources(seen))
         return tuple(found)
+
+    def _files_of(self, wanted: Publication) -> tuple[PublishedFile, ...]:
+        """Return the files of *wanted* as the units of this node need them."""
+        return published_files.files(replace(wanted, wiring=self.wiring))
+
+    def _sources(self, seen: UnitEnvironment) -> tuple[UnitEnvironment, dict[PurePosixPath, bytes | None]]:
+        """Return *seen* with the environment files that its patterns mean, and the contents of all its files."""
+        expanded = replace(seen, files=tuple(self._expanded(seen.files)))
+        return expanded, {path: self._content(path) for path in expanded.sources}
 
     def _expanded(self, patterns: Iterable[PurePosixPath]) -> Iterable[PurePosixPath]:
         """Yield the files that *patterns* of EnvironmentFile= mean, in order (glob(7))."""

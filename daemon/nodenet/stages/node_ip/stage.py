@@ -23,13 +23,13 @@ from nodenet.core.node_ip.explain import summary
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.patience import Seen
 from nodenet.core.node_ip.policy_from_settings import PolicyReading, noted
-from nodenet.core.node_ip.published_files import Publication
+from nodenet.core.node_ip.published_files import USERS, Publication
 from nodenet.core.node_ip.select import Selection, select_bindable
 from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Files, Kernel, Systemd
 from nodenet.stage_edges import Presence
 from nodenet.stages.apply.records import Records
-from nodenet.stages.node_ip.confirm import USERS, Confirmation
+from nodenet.stages.node_ip.confirm import Confirmation
 from nodenet.stages.node_ip.problems import (
     LOOK_AGAIN_SECONDS,
     conflicting,
@@ -234,6 +234,7 @@ class NodeipStage:
     ) -> Outcome:
         """Write what differs, have systemd read it, and keep the choice for later boots."""
         wanted = Publication(selection.node_ips, selection.remote_worker)
+        await self._publisher.look()
         lost, complete = self._publisher.write(wanted, bridge=facts.brings_bridge)
         if not complete:
             # With the drop-in of an earlier boot kubelet would start with an address that is not the node's.

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import takewhile
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
@@ -23,7 +24,8 @@ from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import Busy, NodenetError, PublishFailed, RollbackFailed, Unavailable, UsageInvalid
-from nodenet.core.history.entry import Entry, Kind
+from nodenet.core.history.entry import OF_BRIDGES, Entry, Kind
+from nodenet.core.history.going_back import missing_nics, network_of
 from nodenet.core.messages import Message
 from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import NmstateFailure
@@ -38,18 +40,16 @@ from nodenet.core.value import frozen
 from nodenet.ports import Transaction
 from nodenet.ports.trials import Administrator
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.history import History
+from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.moved import prepared
-from nodenet.stages.apply.network_before import network_of_file
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.profile_backup import ProfileKeeper
 from nodenet.stages.apply.recorder import Recorder, Story, shown_now
 from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
 from nodenet.stages.apply.shielded import shielded
-from nodenet.stages.trial.to_entry import ToEntry
 
 log = structlog.get_logger()
 
@@ -308,8 +308,8 @@ class TrialRun:
                 Records(self._edges.files).save(
                     NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
                 )
-            kind = Kind.ROLLBACK if job.entry else Kind.TRIAL
-            story = Story(kind, job.facts.hostname, job.order.who, good=job.is_good, was=job.was)
+            kind, verb = (Kind.ROLLBACK, "rollback") if job.entry else (Kind.TRIAL, "try")
+            story = Story(kind, job.facts.hostname, f"{verb} by {job.order.who}", good=job.is_good, was=job.was)
             await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
         log.info(
             f"Entry {job.entry.number} of the history is in force again; its file is installed as {job.target}"
@@ -340,3 +340,62 @@ def _shown(failure: NmstateFailure, wish: Desired) -> NmstateFailure:
     """Return *failure* without the secrets of the file."""
     hidden = wish.secrets.hidden_in
     return type(failure)(failure.kind, hidden(failure.cause), hidden(failure.remedy))
+
+
+LIST = "Look at `nodenetctl history`"
+
+
+# When may a node go back to an earlier entry of the history, and to which network?
+# The file of the entry is applied as on a trial, and the profiles of its network are put back before the probes: what
+# later files have added goes. All of that is rolled back where it fails, or is not confirmed in time.
+
+
+@frozen
+class ToEntry:
+    """Finds what is gone back to."""
+
+    history: History
+    keeper: ProfileKeeper
+
+    def entry(self, number: int, hostname: str | None) -> Entry:
+        """Return the entry *number*. Raises UsageInvalid where there is none to go back to, PublishFailed."""
+        try:
+            found = self.history.read(number)
+        except ValueError as error:
+            raise UsageInvalid(f"{path_of(number)} is damaged: {error}", remedy=LIST) from error
+        if found is None:
+            raise UsageInvalid(f"the history has no entry {number}", remedy=LIST)
+        if found.network is None:
+            lacks = "its change was refused" if found.cause else "it was kept without its network"
+            lacks = "it is about br-ex; see `nodenetctl bridge`" if found.kind in OF_BRIDGES else lacks
+            raise UsageInvalid(f"entry {number} of the history has no network to go back to: {lacks}", remedy=LIST)
+        if why := found.refused_for(hostname):
+            raise UsageInvalid(f"entry {number} of the history cannot be used: {why}", remedy=LIST)
+        return found
+
+    async def network(self, entry: Entry, wish: Desired, *, force: bool) -> Network:
+        """Return the network of *entry* as it can come back. Raises NodenetError where it cannot."""
+        present = await network_of_file(self.keeper, wish)
+        newer = takewhile(lambda each: each.number > entry.number, self.history.all())
+        network = network_of(entry, newer, present, (BRIDGE, EXTRA_BRIDGE))
+        if network is None:  # refused before
+            raise UsageInvalid(f"entry {entry.number} of the history has no network to go back to", remedy=LIST)
+        links = {each.link for each in (await self.keeper.profiles.inventory(profiles=False)).devices}
+        if (gone := missing_nics(network, links)) and not force:
+            raise UsageInvalid(
+                f"entry {entry.number} of the history has {' and '.join(gone)}, and this host has no such link",
+                remedy="Add `--force` to go back with the other links, or correct the node file",
+            )
+        return network
+
+    async def before(self, wish: Desired, network: Network) -> Network:
+        """Return the present network, with the links of both. Raises Unavailable, PublishFailed."""
+        now = await network_of_file(self.keeper, wish, whole=True)
+        links, names = {*now.links, *network.links}, {*now.names, *network.names}
+        return replace(now, links=tuple(sorted(links)), names=tuple(sorted(names)))
+
+
+def trial_of(edges: StageEdges, settings: Settings) -> TrialRun:
+    """Return what tries node files, for *settings*."""
+    node_files = NodeFiles(edges.files, edges.nmstate, PurePath(settings.node_file_dir))
+    return TrialRun(edges, settings, Pipeline(edges, settings), node_files)

@@ -1,8 +1,0 @@
-"""What a host shows beyond the defaults."""
-
-from nodenet.core.day_one.defaults import BOND, beyond
-
-
-def test_only_what_differs_is_left() -> None:
-    found = {"lacp_rate": "fast", "min_links": 0, "miimon": 100}
-    assert beyond(found, BOND) == {"lacp_rate": "fast", "miimon": 100}
