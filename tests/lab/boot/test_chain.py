@@ -83,7 +83,7 @@ def test_a_person_is_told_of_it(product_node: NodeFactory) -> None:
         (node_ip,) = status(node)["node_ips"]
         assert shown[:3] == [
             "ok (kubelet may run)",
-            f"  node IPs    {node_ip} (DHCP) on br-ex",
+            f"  node IPs    {node_ip} (DHCP, router 10.88.0.1) on br-ex",
             "  bridge      br-ex over eth0",
         ]
         assert "  problem     none" in shown
