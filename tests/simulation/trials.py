@@ -18,8 +18,8 @@ GATEWAY, DEAD_GATEWAY = "192.0.2.1", str(UNUSED)
 TRIED_HOST = "66"
 NOTHING_ELSE_HAS = (f"192.0.2.{TRIED_HOST}", f"198.51.100.{TRIED_HOST}", DEAD_GATEWAY)
 """Addresses that only files on trial name."""
-OTHERS = frozenset({"readdressed", "nic-renamed", "nics-swapped"})
-"""Kinds of faults that give the uplink another profile."""
+OTHERS = frozenset({"readdressed", "nic-renamed", "nics-swapped", "other-profile"})
+"""Kinds of faults that give the uplink another profile; beside a spare one a later boot makes none by itself."""
 
 
 @dataclass(slots=True)

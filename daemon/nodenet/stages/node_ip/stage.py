@@ -239,17 +239,17 @@ class NodeipStage:
         if not complete:
             # With the drop-in of an earlier boot kubelet would start with an address that is not the node's.
             return self._blocked(lost[0])
+        gave_up = last and (self._waits.given_up or (last.this_boot and last.wanted) or lost_family(last, selection))
+        wanted_again = last if gave_up else None
+        try:  # right behind the drop-ins: if this boot is cut short now, the next one knows the NIC that it waits for
+            self._remember(selection, snapshot, wanted_again)
+        except PublishFailed as error:
+            lost.append(error)
         try:
             overridden = await self._publisher.let_systemd_read(wanted)
         except (PublishFailed, Unavailable) as error:
             return self._not_read(error)
         self._unread = 0
-        gave_up = last and (self._waits.given_up or (last.this_boot and last.wanted) or lost_family(last, selection))
-        wanted_again = last if gave_up else None
-        try:
-            self._remember(selection, snapshot, wanted_again)
-        except PublishFailed as error:
-            lost.append(error)
         problem = override(overridden) or (unwritten(lost[0]) if lost else family_missing(selection))
         wanted_before = (wanted_again.wanted or wanted_again.addresses) if wanted_again else ()
         if wanted_before and wanted_before[0] not in selection.node_ips and problem is None:
