@@ -48,6 +48,19 @@ async def test_nothing_is_touched_before_open_vswitch_is_seen_to_work() -> None:
     assert isinstance(await rig.attempt(), Done)
 
 
+@pytest.mark.parametrize(("link", "is_looked_at"), [("br-ex", True), ("eth0", False)])
+async def test_a_bridge_that_has_the_node_ip_is_looked_at_again_in_time(link: str, *, is_looked_at: bool) -> None:
+    """The watch asks over the bridge, which has no uplink: it never sees that the cable is back."""
+    rig = Rig(ovsdb=FakeOvsdb(dead=Unavailable("ovs-vswitchd is gone", remedy="start it")))
+    facts = Facts(selection=Selection(rig.node_ips, link))
+    await rig.stage.attempt(facts, Request())
+    rig.clock.now += PATIENCE_SECONDS
+    late = await rig.stage.attempt(facts, Request())
+    assert isinstance(late, Failed)
+    assert late.again
+    assert bool(late.again.seconds) is is_looked_at
+
+
 async def test_a_silent_server_leaves_the_lease_carried_and_the_finish_owed() -> None:
     """It is finished when the server answers with the same address."""
     rig = Rig(server=None)

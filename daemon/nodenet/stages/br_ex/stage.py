@@ -344,7 +344,9 @@ class ConfigureOvsStage:
         self._awaited = self._awaited.holds(now)
         if self._awaited.left(now, PATIENCE_SECONDS) > 0:
             return replace(waiting, topics=again.topics)
-        return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, Again(again.topics))
+        # Of a bridge that has the node IP and no uplink the watch never sees a gateway answer: nothing else wakes this.
+        seconds = MAX_LOOK_SECONDS if facts.selection and facts.selection.link == BRIDGE else None
+        return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, Again(again.topics, seconds))
 
     def _rolled_back(self, facts: Facts, failure: NmstateFailure, run: int) -> Failed:
         """Return the outcome; each try cuts the node off for a moment, so events bring about TRIES in a row at most."""
