@@ -53,6 +53,14 @@ def test_a_port_whose_bridge_has_no_profile_is_an_orphan() -> None:
     assert orphans((plain,), {"u-9"}) == ()
 
 
+def test_a_port_whose_bridge_has_no_interface_is_an_orphan() -> None:
+    """The bridge comes up, and nothing has the addresses of the node."""
+    facts = facts_of(CASES / "standing-ours")
+    uplink = next(each for each in facts.profiles if each.kind == "802-3-ethernet" and each.link == "eth0")
+    without_interface = tuple(each for each in facts.profiles if each.kind != "ovs-interface")
+    assert orphans(without_interface, {uplink.uuid}) == (uplink,)
+
+
 def test_a_bridge_that_nothing_asks_for_is_not_wanted() -> None:
     facts = facts_of(CASES / "standing-ours")
     (finding,) = condition_of(facts, wanted=None).findings

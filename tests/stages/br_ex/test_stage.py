@@ -18,7 +18,7 @@ from nodenet.core.boot.outcome import Again, Done, Failed, Problem, Topic, Waiti
 from nodenet.core.boot.request import Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
+from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -46,6 +46,19 @@ async def test_nothing_is_touched_before_open_vswitch_is_seen_to_work() -> None:
     assert rig.nmstate.applied == []
     rig.ovsdb.dead = None
     assert isinstance(await rig.attempt(), Done)
+
+
+@pytest.mark.parametrize(("link", "is_looked_at"), [("br-ex", True), ("eth0", False)])
+async def test_a_bridge_that_has_the_node_ip_is_looked_at_again_in_time(link: str, *, is_looked_at: bool) -> None:
+    """The watch asks over the bridge, which has no uplink: it never sees that the cable is back."""
+    rig = Rig(ovsdb=FakeOvsdb(dead=Unavailable("ovs-vswitchd is gone", remedy="start it")))
+    facts = Facts(selection=Selection(rig.node_ips, link))
+    await rig.stage.attempt(facts, Request())
+    rig.clock.now += PATIENCE_SECONDS
+    late = await rig.stage.attempt(facts, Request())
+    assert isinstance(late, Failed)
+    assert late.again
+    assert bool(late.again.seconds) is is_looked_at
 
 
 async def test_a_silent_server_leaves_the_lease_carried_and_the_finish_owed() -> None:
@@ -161,6 +174,24 @@ async def test_a_restart_of_nodenetd_is_no_reason_for_another_try(
     outcome = await rig.stage.attempt(Facts(selection=Selection(rig.node_ips, "eth0")), request_)
     assert len(rig.nmstate.applied) == tries
     assert isinstance(outcome, Done if tries else Failed)
+
+
+@pytest.mark.parametrize(("kubelet", "tries"), [(True, 0), (False, 1)], ids=["pods", "no-pods"])
+async def test_the_end_of_a_rollback_is_no_reason_for_another_try(tries: int, *, kubelet: bool) -> None:
+    """NetworkManager refused the rollback, and its own timer brought the network back later."""
+    failure = RollbackFailed("NetworkManager could not roll back checkpoint 1", remedy="Look")
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}, fails=[failure]))
+    rig.nmstate.during_apply = lambda: None
+    first = await rig.attempt()
+    assert isinstance(first, Failed)
+    assert first.problem.message is Message.ROLLBACK_FAILED
+    tried = len(rig.nmstate.applied)
+    rig.systemd.running = {"kubelet.service"} if kubelet else set()
+    rig.nmstate.during_apply = lambda: rig.place("br-ex")
+    outcome = await rig.attempt()
+    assert len(rig.nmstate.applied) - tried == tries
+    assert isinstance(outcome, Done if tries else Failed)
+    assert isinstance(await rig.attempt(), Done), "an event that comes later is a reason"
 
 
 async def test_an_apply_that_was_interrupted_has_not_failed() -> None:

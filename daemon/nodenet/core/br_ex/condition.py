@@ -112,14 +112,22 @@ def profiles_of(facts: BridgeFacts, bridge: str) -> tuple[Profile, ...]:
 
 
 def orphans(profiles: tuple[Profile, ...], uuids: Collection[str]) -> tuple[Profile, ...]:
-    """Return those of *uuids* that are ports of an Open vSwitch bridge whose profiles are gone.
+    """Return those of *uuids* that are ports of an Open vSwitch bridge of which a profile is gone.
 
-    NetworkManager never activates them (nm-settings(5), ``connection.controller``): their links stay down.
+    Without the profiles of the bridge and the port NetworkManager never activates them (nm-settings(5),
+    ``connection.controller``): their links stay down. Without the interface of the bridge nothing has the addresses:
+    a power cut while the network from before the bridge is restored may leave just that.
     """
-    bridges = _ids([each for each in profiles if each.kind == "ovs-bridge"])
-    ports = _ids([each for each in profiles if each.kind == "ovs-port" and _controller(each) in bridges])
+    ports = [each for bridge in profiles if bridge.kind == "ovs-bridge" for each in _whole(profiles, bridge)]
     below = [each for each in profiles if each.uuid in uuids and is_port(each)]
-    return tuple(each for each in below if _controller(each) not in ports)
+    return tuple(each for each in below if _controller(each) not in _ids(ports))
+
+
+def _whole(profiles: tuple[Profile, ...], bridge: Profile) -> list[Profile]:
+    """Return the ports of *bridge*, none where it has no interface."""
+    ports = [each for each in profiles if each.kind == "ovs-port" and _controller(each) in _ids([bridge])]
+    inside = (each for each in profiles if each.kind == "ovs-interface")
+    return ports if any(_controller(each) in _ids(ports) for each in inside) else []
 
 
 def network_before(

@@ -120,6 +120,8 @@ class ConfigureOvsStage:
         self._awaited = NEVER
         self._has_tried = False
         """Whether this process has come to an apply."""
+        self._not_rolled_back = ""
+        """Why the last apply of this process could not be rolled back: the end of that is no reason for another try."""
         self._tries = 0, 0
         """Of which run, and how often in a row br-ex could not be made in it."""
         self._later = LaterLooks(edges.ovsdb, maker)
@@ -229,14 +231,16 @@ class ConfigureOvsStage:
         return waiting
 
     async def _refuse_another_try(self, request: Request) -> None:
-        """Return unless an apply has failed in this boot and all that is new is this process. Raises NmstateFailure.
+        """Return unless an apply has failed and all that is new is this process, or its end. Raises NmstateFailure.
 
         Each try costs the node its address for a while, and pods run on it. Without kubelet there are none.
         """
-        is_first, self._has_tried = not self._has_tried, True
+        last = None if self._has_tried else self._failed()
+        cause = self._not_rolled_back or (last.cause if last else "")
+        self._has_tried, self._not_rolled_back = True, ""
         ordered = request.by_name or request.retry_refused
-        if is_first and not ordered and (last := self._failed()) and await self._edges.systemd.any_runs(kubelets.UNITS):
-            why = f"an apply has failed in this boot, and kubelet runs: {last.cause}"
+        if cause and not ordered and await self._edges.systemd.any_runs(kubelets.UNITS):
+            why = f"an apply has failed in this boot, and kubelet runs: {cause}"
             raise NmstateFailure(FailureKind.VERIFICATION, why, "Look at `journalctl -u nodenetd -b`")
 
     def _failed(self) -> Intent | None:
@@ -299,8 +303,12 @@ class ConfigureOvsStage:
         began, before = self._pipeline.now(), self._pipeline.record
         links = {name for uplink in plan.uplinks for name in (uplink.bridge, uplink.link)}
         made = self._maker.make(transaction, plan, known)
-        async with ovs_errors(self._edges.ovsdb, links):
-            record, problem = await self._recorded(Kind.BRIDGE, request, transaction, made), None
+        try:
+            async with ovs_errors(self._edges.ovsdb, links):
+                record, problem = await self._recorded(Kind.BRIDGE, request, transaction, made), None
+        except RollbackFailed as error:
+            self._not_rolled_back = error.cause
+            raise
         if record.finish:
             record, problem = await self._maker.settle(record)
         log_changed(before, self._pipeline.boot_id, BRIDGE, left, "configure-ovs")
@@ -344,7 +352,9 @@ class ConfigureOvsStage:
         self._awaited = self._awaited.holds(now)
         if self._awaited.left(now, PATIENCE_SECONDS) > 0:
             return replace(waiting, topics=again.topics)
-        return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, Again(again.topics))
+        # Of a bridge that has the node IP and no uplink the watch never sees a gateway answer: nothing else wakes this.
+        seconds = MAX_LOOK_SECONDS if facts.selection and facts.selection.link == BRIDGE else None
+        return Failed(Problem(Message.BRIDGE_FAILED, waiting.reason, remedy), facts, Again(again.topics, seconds))
 
     def _rolled_back(self, facts: Facts, failure: NmstateFailure, run: int) -> Failed:
         """Return the outcome; each try cuts the node off for a moment, so events bring about TRIES in a row at most."""
