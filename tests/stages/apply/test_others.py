@@ -8,7 +8,7 @@ from ipaddress import ip_address
 import pytest
 
 from fakes import FakeFiles, FakeKernel, FakeOvsdb, FakeProfiles, FakeStanding
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Device, Profile
@@ -119,6 +119,34 @@ async def test_what_a_rollback_takes_away_late_is_put_back_too() -> None:
         rig.standing.take((SERVICE,))
     assert looks > 9
     assert {MASQUERADE, SERVICE} <= set(rig.standing.there)
+
+
+async def test_what_cannot_be_noted_is_put_back_from_memory() -> None:
+    """A full disk below /run/nodenet takes no note; NetworkManager flushes the link all the same."""
+    rig = Rig(files=FakeFiles(broken=PublishFailed("No space left on device")))
+    async with rig.others().kept():
+        rig.standing.take((MASQUERADE, SERVICE))
+    assert {MASQUERADE, SERVICE} <= set(rig.standing.there)
+    assert str(ASIDE) not in rig.files.content
+
+
+async def test_only_an_undo_goes_on_without_knowing_what_others_have() -> None:
+    """Anything else waits until the kernel answers: what NetworkManager then flushes would be lost."""
+    rig = Rig()
+    noted = rig.standing.noted
+
+    def silent() -> tuple[Thing, ...]:
+        raise Unavailable("the kernel does not answer")
+
+    rig.standing.noted = silent  # type: ignore[method-assign]
+    with pytest.raises(Unavailable):
+        async with rig.others().kept(if_known=True):
+            rig.standing.take((MASQUERADE,))
+    undone = False
+    async with rig.others().kept():
+        undone = True
+    assert undone
+    assert MASQUERADE in noted()
 
 
 async def test_a_patch_port_that_a_rollback_takes_away_is_put_back() -> None:

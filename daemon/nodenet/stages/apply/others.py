@@ -63,7 +63,7 @@ class OthersOnLinks:
 
     async def bring_back(self, found: tuple[Thing, ...]) -> None:
         """Put *found* on a link that NetworkManager has made again. Raises PublishFailed."""
-        self._write((*things.missing(self._noted(), found), *found))
+        self._note(found)
         await self.put_back(rolled_back=True)
 
     @contextlib.asynccontextmanager
@@ -74,20 +74,32 @@ class OthersOnLinks:
         on which another program has one. Raises Unavailable, PublishFailed before the block.
         """
         patched = rule.patched(await self._bridges()) if links else frozenset()
-        self.standing.take(await self._note(links))
+        self._note(found := await self._found(links))
+        self.standing.take(found)
         yield patched
         await self.put_back()
 
     @contextlib.asynccontextmanager
-    async def kept(self) -> AsyncIterator[None]:
-        """Put back what is on any link now, and what was set aside before, once the block has ended, well or not."""
+    async def kept(self, *, if_known: bool = False) -> AsyncIterator[None]:
+        """Put back what is on any link now, and what was set aside before, once the block has ended, well or not.
+
+        If the disk takes no note, only a kill during the block loses what is on the links. *if_known*: raise
+        Unavailable before the block if the kernel or NetworkManager does not say what there is; an undo cannot wait.
+        """
         patches = list(rule.patch_ports(await self._bridges(quiet=True)))
-        with contextlib.suppress(Unavailable, PublishFailed):  # what was set aside before is put back all the same
-            await self._note()
+        found: tuple[Thing, ...] = ()
+        try:  # what was set aside before is put back all the same
+            found = await self._found()
+            self._note(found)
+        except PublishFailed:
+            pass
+        except Unavailable:
+            if if_known:
+                raise
         try:
             yield
         finally:
-            await self.put_back(rolled_back=True)
+            await self.put_back(found, rolled_back=True)
             await self._patch_again(patches)
 
     async def _patch_again(self, patches: Iterable[tuple[str, OvsPort]]) -> None:
@@ -101,33 +113,36 @@ class OthersOnLinks:
                     text = f"The patch port {port.name} that another program had on {name} is not back: {error.cause}"
                     log.warning(text, message=Message.OTHERS_NOT_BACK, link=name)
 
-    async def _note(self, links: Collection[str] | None = None) -> tuple[Thing, ...]:
-        """Note what others have on *links* (default: all), beside what is noted. Raises Unavailable, PublishFailed."""
+    async def _found(self, links: Collection[str] | None = None) -> tuple[Thing, ...]:
+        """Return what others have on configured *links* (default: all). Raises Unavailable."""
         there = self.standing.noted()
         wanted = {each.link for each in there} if links is None else links
         candidates = things.of_links(there, wanted, frozenset(map(str, self.vips)))
-        found = things.of_links(candidates, await self._configured()) if candidates else ()
+        return things.of_links(candidates, await self._configured()) if candidates else ()
+
+    def _note(self, found: tuple[Thing, ...]) -> None:
+        """Note *found* beside what is noted. Raises PublishFailed."""
         if found:
             self._write((*things.missing(self._noted(), found), *found))
-        return found
 
-    async def put_back(self, *, rolled_back: bool = False) -> None:
-        """Put back what is noted; what has no link stays noted, and comes with the link.
+    async def put_back(self, found: tuple[Thing, ...] = (), *, rolled_back: bool = False) -> None:
+        """Put back *found* and what is noted; what is noted and has no link stays noted, and comes with the link.
 
         After a rollback NetworkManager makes links again, and activates profiles on them, when it has answered already:
         then all must be there for ``calm_seconds``.
         """
-        if not (noted := self._noted()):
+        noted = self._noted()
+        if not (wanted := (*things.missing(noted, found), *found)):
             return
         ports = rule.ports_of_bridges(await self._bridges(quiet=True))
-        noted = tuple(each for each in noted if each.link not in ports)  # such a link has no configuration any more
+        wanted = tuple(each for each in wanted if each.link not in ports)  # such a link has no configuration any more
         loop = asyncio.get_running_loop()
         until, since = loop.time() + self.back_seconds, loop.time()
         refused: tuple[tuple[Thing, str], ...] = ()
         while loop.time() < until:
             try:
                 here = {each.name for each in self.kernel.snapshot().links}
-                lacking = things.missing(noted, self.standing.noted())
+                lacking = things.missing(wanted, self.standing.noted())
                 refused = self.standing.put(things.of_links(lacking, here))
             except Unavailable as error:
                 log.info(f"What others had on the links waits: {error.cause}", stage="nmstate")
@@ -140,7 +155,8 @@ class OthersOnLinks:
         for thing, why in refused:
             text = f"The {thing.kind} {thing.name[0]} that another program had on {thing.link} is not back: {why}"
             log.warning(text, message=Message.OTHERS_NOT_BACK, link=thing.link)
-        self._write(tuple(each for each in noted if each.link not in here))
+        if noted:
+            self._write(tuple(each for each in noted if each.link not in {*here, *ports}))
 
     async def _configured(self) -> frozenset[str]:
         return rule.configured_links((await self.profiles.inventory()).devices)

@@ -154,7 +154,8 @@ class BridgeProfiles:
             differed = await self.profiles.set(profile.uuid, changes)
             if not (differed or again) or device is None or device.profile is None:
                 continue
-            async with self.others.kept():  # NetworkManager leaves nothing on the link that it did not put there
+            # NetworkManager leaves nothing on the link that it did not put there.
+            async with self.others.kept(if_known=True):
                 if "ipv6" in changes and device.lease6:
                     # NetworkManager 1.58 ends DHCPv6 permanently when IPv6 settings are reapplied.
                     await self.profiles.activate(profile.uuid, bridge)
