@@ -208,8 +208,10 @@ class Reconciler(LoopOrders):
                 failed = boot.failed_since(order.value, standing if is_reload else order.not_concerned)
                 if is_reload:
                     journal.reloaded(failed and failed[0], min(standing, default=None, key=list(StageName).index))
-                error = self._in_force.error(*failed, reload=is_reload) if failed else lost if is_reload else None
-                if not is_reload and not error:
+                error = self._in_force.error(*failed, reload=is_reload) if failed else None
+                if is_reload:
+                    error = error or lost
+                elif not error:
                     error = not_done(boot[order.value], self._status.facts, removal=order is Order.REMOVE_BRIDGE)
                 self._requests.answer(order, error)
         elif self._requests.begun and boot[name].status is Status.WAITING:

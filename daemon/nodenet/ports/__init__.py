@@ -275,7 +275,7 @@ class Processes(Protocol):
         """Return the variables that the main process of *unit* runs with, None where none runs or just began."""
 
     def kubelet_arguments(self, unit: str) -> Sequence[str] | None:
-        """Return the arguments of the kubelet that *unit* runs, None where no process of it is one."""
+        """Return the arguments of the kubelet that *unit* runs; None if no process of *unit* is a kubelet."""
 
 
 class DnsManager(Protocol):

@@ -174,7 +174,7 @@ def test_a_secret_is_hidden_as_libnmstate_spells_it(written: str, quoted: str) -
 
 
 def test_of_a_document_with_secrets_only_its_open_words_are_quoted() -> None:
-    """What is not known to be open may be a part of the secret, or another spelling of it."""
+    """A word that is not known to be harmless may be a part of the secret, or another spelling of the secret."""
     words = "eth1.mtu is 9000, `802.1x` has \"hunter\" and 49123456 for 'me'"
     assert hidden("hunter2hunter2", words) == (f"eth1.mtu is 9000, `802.1x` has \"{HIDDEN}\" and {HIDDEN} for 'me'")
 

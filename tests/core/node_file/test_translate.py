@@ -107,7 +107,7 @@ def test_a_kernel_without_the_module_of_a_link_is_named() -> None:
     assert translated(text.format("vrf0"))[0].startswith("the kernel of this host cannot make vrf0")
 
 
-# A finding: what is said of it, in one line, and in which order.
+# The words about a finding: one line each, in a fixed order.
 
 
 LATER, EARLIER = Finding("second", "b", 9, 1, "k", "v"), Finding("first", "a", 3, 2)

@@ -123,7 +123,7 @@ def case(title: str) -> list[str]:
 
 
 def test_the_cookbook(product_node: NodeFactory, lan: Lan) -> None:
-    """Files of the page are taken one after the other, and what removes a second routing table leaves nothing of it."""
+    """Each file of the page is applied after the one before; the last one removes the second routing table whole."""
     node = ready(product_node, lan, nics=[lan, lan])
     for title in ("DHCP", "Two NICs", "A NIC by its MAC address"):
         (text,) = case(title)

@@ -22,7 +22,7 @@ RANCHER = {
 """Units that run a kubelet inside, and the directory of each below /etc/rancher."""
 UNITS = (KUBELET, *RANCHER, MICROK8S)
 PROGRAMS = ("kubelet", "kubelite")
-"""Programs whose arguments are those of a kubelet; k3s is none, its kubelet is a part of it."""
+"""Programs that take the options of a kubelet on their command line; k3s does not: it contains a kubelet."""
 FLAG = "--node-ip"
 
 

@@ -232,7 +232,7 @@ class NodeipStage:
     async def _publish(
         self, selection: Selection, snapshot: Snapshot, facts: Facts, last: LastPublished | None
     ) -> Outcome:
-        """Write what differs, have systemd read it, and keep the choice for later boots."""
+        """Write what differs, keep the choice for later boots, and have systemd read the drop-ins."""
         wanted = Publication(selection.node_ips, selection.remote_worker)
         await self._publisher.look()
         lost, complete = self._publisher.write(wanted, bridge=facts.brings_bridge)
