@@ -57,6 +57,7 @@ drain_seconds = 5
 advert_interval = 0.5
 api_port = 443
 lb_port = 444
+worker_balancer = true
 ca_file = "/ca"
 ingress_health = "http://127.0.0.1:10254/healthz"
 """

@@ -89,6 +89,7 @@ def test_every_key_is_understood() -> None:
         advert_interval = 0.1
         api_port = 443
         lb_port = 9443
+        worker_balancer = true
         ca_file = "/etc/ca.crt"
         [kubernetes]
         kubeconfig = "/etc/kubeconfig"
@@ -129,6 +130,7 @@ def test_every_key_is_understood() -> None:
             advert_interval=0.1,
             api_port=443,
             lb_port=9443,
+            worker_balancer=True,
             ca_file="/etc/ca.crt",
         ),
         kubernetes=KubernetesSettings("/etc/kubeconfig", "worker-0.example.com"),

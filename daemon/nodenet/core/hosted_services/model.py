@@ -137,6 +137,7 @@ class Options:
     drain_seconds: int = 120
     api_port: int = 6443
     lb_port: int = 9445
+    worker_balancer: bool = False
     ca_file: str = "/run/nodenet/hosted/ca.crt"
     """Where nodenet-hosted keeps the CA of the API servers for every program that verifies them."""
 
@@ -194,6 +195,7 @@ def options_of(settings: Settings) -> Options:
         drain_seconds=hosted.drain_seconds,
         api_port=hosted.api_port,
         lb_port=hosted.lb_port,
+        worker_balancer=hosted.worker_balancer,
         ingress_health=hosted.ingress_health,
     )
 

@@ -69,6 +69,8 @@ class HostedSettings:
     """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798). The former stack has 1."""
     api_port: int = 6443
     lb_port: int = 9445
+    worker_balancer: bool = False
+    """Whether each worker balances the API for its own programs."""
     ca_file: str = ""
     """The CA by which API servers are verified; empty: that of the kubeconfig."""
 

@@ -367,6 +367,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.advert_interval": _advert_interval,
     "hosted.api_port": partial(_whole, 1, 65535, "a port"),
     "hosted.lb_port": partial(_whole, 1, 65535, "a port"),
+    "hosted.worker_balancer": _flag,
     "hosted.ca_file": _ca_file,
     "hosted.ingress_health": _ingress_health,
     "hosted.cluster_dns": lambda value: ClusterDnsTrust(_one_of(tuple(ClusterDnsTrust), value)),
