@@ -90,9 +90,10 @@ defaults
 
 def _frontends(inputs: Inputs) -> str:
     families = {family_of(address) for address in inputs.here.addresses}
-    port, loopback = inputs.options.lb_port, role_of(inputs) is Role.WORKER
-    binds = [f"    bind {'127.0.0.1' if loopback else '0.0.0.0'}:{port}"] if Family.IPV4 in families else []
-    binds += [f"    bind {'[::1]' if loopback else '[::]'}:{port} v6only"] if Family.IPV6 in families else []
+    port = inputs.options.lb_port
+    v4, v6 = ("127.0.0.1:", "[::1]:") if role_of(inputs) is Role.WORKER else ("0.0.0.0:", "[::]:")
+    binds = [f"    bind {v4}{port}"] if Family.IPV4 in families else []
+    binds += [f"    bind {v6}{port} v6only"] if Family.IPV6 in families else []
     lines = ["frontend clients", f"    maxconn {MOST_CONNECTIONS}", *binds, *_CLIENTS]
     lines += ["frontend ready", f"    maxconn {MOST_CHECKS}", "    mode http", f"    bind {READY_SOCKET} mode 660"]
     lines += ["    timeout client 5s"]
