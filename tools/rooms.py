@@ -30,7 +30,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
-    "uplink_health": ("boot", "kernel", "open_vswitch"),
+    "uplink_health": ("boot", "kernel", "network_manager", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
     "status": ("boot", "metrics", "node_ip", "trial"),
     "hosted_services": ("boot", "kernel", "metrics", "node_file", "open_vswitch", "settings", "status"),
