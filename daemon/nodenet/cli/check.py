@@ -23,8 +23,8 @@ from nodenet.core.node_file.yaml_text import Misread
 from nodenet.core.value import frozen
 
 if TYPE_CHECKING:
-    from nodenet.core.settings.model import Settings
     from nodenet.core.kernel.snapshot import Link
+    from nodenet.core.settings.model import Settings
     from nodenet.edge.nmstate.client import Transaction
 
 STDIN = Path("-")
