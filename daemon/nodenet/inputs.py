@@ -105,7 +105,7 @@ class NodeInputs:
         stages[StageName.NODEIP] = wiring.leases_first(stages[StageName.NODEIP])
         stages[StageName.CONFIGURE_OVS] = wiring.stage()
         for name in (StageName.NMSTATE, StageName.CONFIGURE_OVS):
-            stages[name] = KeepOfports(stages[name], edges.ovsdb, edges.profiles, edges.files)
+            stages[name] = KeepOfports(stages[name], edges.ovsdb, edges.profiles, edges.files, edges.store)
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
         built_in = settings.stages[StageName.NODEIP] == "builtin"  # a unit publishes what it finds
