@@ -69,6 +69,10 @@ tree: ## install below DESTDIR with a Python of its own, for nodes that have non
 packages: $(STAMP) ## build the .deb, the .rpm and the system extension into build/packages
 	@$(PYTHON) packaging/forms/build_packages.py --out build/packages
 
+release: $(STAMP) ## make packages, wheel, sources, bill of materials, VEX, notes and sums in build/release
+	@rm -rf build/release
+	@$(RUN) packaging/forms/release.py --out build/release
+
 uninstall: ## remove what install made; settings and state stay
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --uninstall
 
@@ -92,4 +96,4 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@wheel=$$($(PYTHON) packaging/libnmstate/build_wheel.py) && $(PIP) --force-reinstall "$$wheel"
 	@touch $@
 
-.PHONY: help demo test check fmt lab bench install tree packages uninstall wheel plugin clean
+.PHONY: help demo test check fmt lab bench install tree packages release uninstall wheel plugin clean
