@@ -47,6 +47,11 @@ SEEDS ?= 1000
 simulate: $(STAMP) ## boot SEEDS simulated nodes with faults and check what must always hold
 	@$(RUN) tools/simulate.py --seeds $(SEEDS)
 
+INPUTS ?= 1000000
+fuzz: $(STAMP) ## attack each door: INPUTS documents of every kind, and as many messages on private buses (root)
+	@$(RUN) tools/fuzz_documents.py --inputs $(INPUTS)
+	@PYTHONPATH=daemon:tests:tools $(RUN) tools/fuzz_bus.py --messages $(INPUTS)
+
 bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/dev/benchmarks.md (root)
 	@$(RUN) tools/bench/run.py
 	@$(RUN) tools/bench/bridge.py
@@ -96,4 +101,4 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@wheel=$$($(PYTHON) packaging/libnmstate/build_wheel.py) && $(PIP) --force-reinstall "$$wheel"
 	@touch $@
 
-.PHONY: help demo test check fmt lab bench install tree packages release uninstall wheel plugin clean
+.PHONY: help demo test check fmt lab fuzz bench install tree packages release uninstall wheel plugin clean
