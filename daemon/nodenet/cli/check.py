@@ -24,6 +24,7 @@ from nodenet.core.value import frozen
 
 if TYPE_CHECKING:
     from nodenet.core.kernel.snapshot import Link
+    from nodenet.core.settings.model import Settings
     from nodenet.edge.nmstate.client import Transaction
 
 STDIN = Path("-")
@@ -190,7 +191,8 @@ async def _check_all(groups: list[tuple[Path, list[str], list[str]]]) -> list[Ch
 
 
 def _beside_each_other(checked: list[Checked], beside: list[str]) -> Iterator[Checked]:
-    across = cross_findings({each.own_name: each.judged for each in checked}, beside)
+    judged = {each.own_name: each.judged for each in checked}
+    across = cross_findings(judged, beside, _settings().ovn_masquerade_subnets)
     for each in checked:
         yield replace(each, findings=ordered((*across.get(each.own_name, ()), *each.findings)))
 
@@ -266,14 +268,18 @@ def _read(directory: Path, name: str) -> tuple[bytes, tuple[Finding, ...]]:
 
 def _is_the_nodes_own(directory: Path) -> bool:
     """Whether nodenetd reads its node file from *directory* on this machine."""
+    return directory.resolve() == Path(_settings().node_file_dir).resolve()
+
+
+def _settings() -> Settings:
+    """Return the settings of this machine, the defaults if they are not valid."""
     from nodenet.core.settings import model, parse  # noqa: PLC0415
     from nodenet.edge.files import settings as settings_files  # noqa: PLC0415
 
     try:
-        own = parse.parse(settings_files.read()).settings.node_file_dir
+        return parse.parse(settings_files.read()).settings
     except SettingsInvalid:
-        own = model.Settings().node_file_dir
-    return directory.resolve() == Path(own).resolve()
+        return model.Settings()
 
 
 def _of(error: NodeFileInvalid) -> Finding:

@@ -38,6 +38,7 @@ VERBS = {
     "settings": "print every setting with the file that sets it",
     "day-one": "make Ignition, MachineConfig, Secret and install-config from a folder of node files",
     "report": "write one archive for a bug report: status, journal, network and versions, without secrets",
+    "fleet": "show many nodes in one table or HTML page, from saved reports, and mark the odd ones",
     "version": "print the version",
 }
 MODULES = {"try": "try_file"}

@@ -9,6 +9,7 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from io import TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import TextIO
@@ -111,3 +112,11 @@ def seconds(text: str) -> float:
     if found is None or found[2] not in UNITS or not math.isfinite(float(found[1])):
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid number of seconds (examples: 90, 5s, 2min)")
     return float(found[1]) * UNITS[found[2]]
+
+
+def moment(seconds: float) -> str:
+    """Return a time, in seconds since 1970, for people; a number from outside may be no time."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return "a time that cannot be"

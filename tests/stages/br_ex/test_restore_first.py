@@ -8,8 +8,10 @@ from br_ex_rig import FLAG, Rig
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Failed, Outcome
 from nodenet.core.errors import Unavailable
+from nodenet.core.history.entry import Kind, Result
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip.select import Selection
+from nodenet.stages.apply.history import History
 from nodenet.stages.br_ex.recover_first import LOST_SECONDS
 from nodenet.stages.br_ex.stage import GIVEN_UP
 from virtual_time import VirtualLoop
@@ -50,6 +52,10 @@ def test_a_ready_node_that_open_vswitch_keeps_from_its_address_gets_its_plain_ne
     assert outcome.facts.selection == Selection(rig.node_ips, "eth0")
     assert FLAG not in rig.files.content
     assert not rig.record.originals
+    newest = History(rig.files).newest()
+    assert newest is not None
+    assert (newest.kind, newest.result) == (Kind.BRIDGE_REMOVAL, Result.COMMITTED)
+    assert newest.cause.startswith("Open vSwitch does not work")
     rig.ovsdb.dead = None
     rig.place("eth0")
     made = attempt_with(rig, outcome.facts, 2.0)

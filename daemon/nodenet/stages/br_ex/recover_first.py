@@ -17,10 +17,12 @@ from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.history.entry import Kind
 from nodenet.core.messages import Message
 from nodenet.core.since import NEVER
 from nodenet.ports import Kernel, Stage
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
+from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.shielded import shielded
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.repair import BridgeRepairer
@@ -32,20 +34,29 @@ CONFIRM_SECONDS = 10.0
 """How long a DHCP server may take to confirm a lease of an earlier boot before it is used without."""
 RESTORING = "restoring the network from before br-ex"
 PLAIN = "the network as it was before br-ex"
+BY_ITSELF = "nodenetd"
+"""Who asked for it, in the history: no administrator."""
 
 
 class RecoverFirst:
     """Repairs what an interrupted apply left, then runs the stage that chooses the node IP."""
 
-    def __init__(
-        self, stage: Stage, repairer: BridgeRepairer, maker: BridgeMaker, pipeline: Pipeline, kernel: Kernel
+    def __init__(  # noqa: PLR0913  (its parts)
+        self,
+        stage: Stage,
+        repairer: BridgeRepairer,
+        maker: BridgeMaker,
+        pipeline: Pipeline,
+        kernel: Kernel,
+        recorder: Recorder,
     ) -> None:
-        """Run *stage* once the network is repaired."""
+        """Run *stage* once the network is repaired; the history gets through *recorder* why br-ex is gone."""
         self._stage = stage
         self._repairer = repairer
         self._maker = maker
         self._pipeline = pipeline
         self._kernel = kernel
+        self._recorder = recorder
         self._lost = LostNetwork(repairer)
         self._unconfirmed = NEVER
         self._looked = False
@@ -207,6 +218,7 @@ class RecoverFirst:
             restored = self._repairer.give_back(record, old_names)
             self._note(*await shielded(restored, "Restoring the network from before br-ex"))
             self._given_back.append(record)
+            await self._recorder.bridge(Kind.BRIDGE_REMOVAL, BY_ITSELF, cause=why)
         with self._going_on():
             self._maker.save(record)  # with its new name
             self._maker.forget(leaves_rows=self._leaves_rows)

@@ -35,7 +35,7 @@ from nodenet.core.errors import (
     Unavailable,
     UplinkRefused,
 )
-from nodenet.core.history.entry import Kind
+from nodenet.core.history.entry import Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip import kubelets
@@ -280,7 +280,7 @@ class ConfigureOvsStage:
         try:
             changed = await change
         except NmstateFailure as failure:
-            await self._edges.recorder.bridge(kind, request.who, cause=failure.cause)
+            await self._edges.recorder.bridge(kind, request.who, result=Result.REFUSED, cause=failure.cause)
             raise
         if changed:
             await self._edges.recorder.bridge(kind, request.who, transaction=transaction)

@@ -71,7 +71,8 @@ class BridgeWiring:
 
     def recover_first(self, stage: Stage) -> RecoverFirst:
         """Return *stage* behind a look at what an interrupted apply left."""
-        return RecoverFirst(stage, self.repairer, self.maker, self.pipeline, self._edges.kernel)
+        recorder = Recorder.of(self._edges, self._settings)
+        return RecoverFirst(stage, self.repairer, self.maker, self.pipeline, self._edges.kernel, recorder)
 
     def recovering(
         self, nmstate: Stage, nodeip: Stage, configure_ovs: Stage
