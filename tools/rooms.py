@@ -113,7 +113,7 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "edge.nmstate.worker": ("core.node_file.yaml_text",),
     # There is one judgement of node files.
     "cli.check": ("stages.apply.node_file",),
-    "cli.preview": ("stages.apply.node_file",),
+    "cli.preview": ("stages.apply.node_file", "stages.apply.policies"),
     # The daemon and the command must gather the same facts.
     "cli.facts_here": ("stages.br_ex.gather",),
 }
