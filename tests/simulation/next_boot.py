@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 CHANGE_THE_ADDRESS = frozenset({"dhcp-other-address", "readdressed", "node-file-edited", "file-tried", "file-panics"})
 """Kinds of faults after which the same NIC may have another address."""
 LOSES_RECORDS = "disk-"
-MEANS_OTHER_NICS = frozenset({"nics-swapped", "node-file-edited"})
-"""Kinds of faults that together let a node file mean another NIC: an edited file has the names of now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +69,6 @@ class NextBoot:
             world.rules.hold("P12", f"the node file fails, and kubelet starts with {sorted(new)}", holds=not new)
         self._look_at_families(before, now)
         if before is None or before.boot == now.boot or before.mac not in world.nics:
-            return
-        if self.struck.keys() >= MEANS_OTHER_NICS:
             return
         moved = f"from {before.addresses[0]} to {addresses[0]}"
         world.rules.hold("P11", f"the node IP moves to another NIC, {moved}", holds=now.mac in ("", before.mac))
