@@ -92,6 +92,7 @@ def _policy(values: dict[str, Any]) -> Policy:
     for key in ("deny_links", "route_tables"):
         if key in values:
             values[key] = tuple(values[key])
+    values["stated"] = frozenset(_addresses(values.get("stated", ())))
     if "masquerade_subnets" in values:
         values["masquerade_subnets"] = tuple(map(ip_network, values["masquerade_subnets"]))
     if "families" in values:

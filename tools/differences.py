@@ -70,6 +70,11 @@ DIFFERENCES = (
         "the assigned one is in the site's records and outlives the card",
     ),
     Difference(
+        "the node file names a private address beside a public one",
+        ("node-file-before-public",),
+        "a router or a server gives the other one",
+    ),
+    Difference(
         "a VIP of the settings is the node's own static address",
         ("vip-is-own-address",),
         "the VIP moves to other nodes; the stage fails and names the setting",

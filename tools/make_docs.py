@@ -61,6 +61,7 @@ RANKED: tuple[tuple[str, str, str], ...] = (
     ("family", "the preferred one", ""),
     ("gateway", "inside the address's subnet", "gateway-in-prefix-first"),
     ("own", "not the second address of a small IPv6 subnet on br-ex: OVN-Kubernetes' own", "ovn-own-masquerade-subnet"),
+    ("node file", "an address that it names", "node-file-before-public"),
     ("scope", "public before private (RFC 1918, RFC 4193)", "public-before-private"),
     ("source", "a /128 of DHCPv6 before the address that the host made itself", "dhcpv6-before-slaac"),
     ("kind", "primary before secondary", "primary-before-secondary"),

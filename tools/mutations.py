@@ -125,6 +125,7 @@ def _wishes() -> Iterator[Mutant]:
         "deny_links": (),
         "masquerade_subnets": (),
         "route_tables": ("main",),
+        "stated": frozenset(),
         "api_vips": (),
         "ingress_vips": (),
     }

@@ -54,6 +54,8 @@ class Device:
     carrier_lost: int = 0
     announced: IPv6Interface | None = None
     """The address made from the prefix that a router announced, or leased by DHCPv6."""
+    strayed: IPv6Interface | None = None
+    """The address made from the prefix of a host that should not be a router."""
     soliciting: int = 0
     assumed: bool = False
     """Whether its lease is that of an earlier process."""
@@ -100,10 +102,10 @@ class Addressing:
         else:
             kernel.give(device.link, link_local(device.link), 64, leased=False, who="link-local")
         if method6 != "auto":
-            device.announced = None
+            device.announced = device.strayed = None
             device.soliciting += 1
         static = static_of(profile)
-        given = [item.ip for item in (device.lease, device.announced) if item]
+        given = [item.ip for item in (device.lease, device.announced, device.strayed) if item]
         keep = {*(item.ip for item in static), *given}
         for address in [one for one, known in link.addresses.items() if known[2] == "nm" and one not in keep]:
             kernel.take(device.link, address)
@@ -165,7 +167,7 @@ class Addressing:
         wanted: dict[IPAddress, int] = gateways_of(device.kind, profile)
         if device.gateway and device.lease:
             wanted[device.gateway] = metric_of(device.kind, profile)
-        if device.announced:
+        if device.announced or device.strayed:
             wanted[ROUTER6] = metric_of(device.kind, profile, "ipv6")
         for gateway in [one for one in link.gateways if one not in wanted]:
             kernel.route(device.link, gateway, None)
@@ -176,12 +178,34 @@ class Addressing:
         """Ask for a router, and a DHCPv6 server where it says so."""
         if device.soliciting != turn:
             return
+        self._hear_stray(device)
         given = self._given(device)
         if given is None:
             self._manager.later(SOLICIT_SECONDS, lambda: self._solicit(device, turn))
             return
         answer = partial(self._world.answer, self._manager.later, lambda: self._announced(device, turn, given))
         self._manager.later(DHCP6_SECONDS if given.network.prefixlen == LEASED6_BITS else 0.0, answer)
+
+    def _hear_stray(self, device: Device) -> None:
+        """Take an address of a host that announces itself as a router: NetworkManager believes each."""
+        profile, segment = self._manager.memory.profiles.get(device.profile or ""), self._world.segment_of(device.link)
+        if profile is None or segment is None or segment.stray6 is None or device.strayed:
+            return
+        device.strayed = IPv6Interface((int(segment.stray6.network_address) + identifier(profile, device.link), 64))
+        self._world.kernel.give(device.link, device.strayed.ip, 64, leased=True, who="nm")
+        self._set_routes(device, profile)
+        device.state = 100 if device.state == 70 else device.state
+        self._manager.touch()
+
+    def stray_is_gone(self) -> None:
+        """Take the addresses away that hosts have of one that announced itself: it ends their lifetime."""
+        for device in self._manager.memory.devices.values():
+            strayed, device.strayed = device.strayed, None
+            profile = self._manager.memory.profiles.get(device.profile or "")
+            if strayed and profile:
+                self._world.kernel.take(device.link, strayed.ip)
+                self._set_routes(device, profile)
+        self._manager.touch()
 
     def _given(self, device: Device) -> IPv6Interface | None:
         """Return the address that the LAN of *device* lets it have now."""

@@ -41,7 +41,7 @@ LEAVE_NOTHING = frozenset(
         *("notifications-lost", "gateway-dead", "bus-down", "vip-comes", "other-profile", "systemd-silent"),
         *("systemd-refuses-reload", "cable-out", "dhcp-silent", "ovs-database-down", "ovs-switch-hangs"),
         *("events-flood", "router-silent", "unit-slow", "hosted-fails", "boots-cut-short"),
-        *("boot-without-dhcp", "boot-without-carrier"),
+        *("boot-without-dhcp", "boot-without-carrier", "boot-beside-a-stray"),
     }
 )
 """Kinds of faults after which a node is as good as new, some time after they are over."""
@@ -64,7 +64,7 @@ def status_of(run: Run) -> BootStatus:
 CUT_OFF = frozenset(
     {
         *("gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "bus-down"),
-        *("ovs-database-down", "ovs-switch-hangs", "boot-without-dhcp", "boot-without-carrier"),
+        *("ovs-database-down", "ovs-switch-hangs", "boot-without-dhcp", "boot-without-carrier", "boot-beside-a-stray"),
     }
 )
 """Faults during which a gateway does not answer."""

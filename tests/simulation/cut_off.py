@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 SILENT = frozenset(
     {
         *("gateway-dead", "router-silent", "cable-out", "dhcp-silent", "dhcp-slow", "answers-late", "link-set-down"),
-        *("boot-without-dhcp", "boot-without-carrier"),
+        *("boot-without-dhcp", "boot-without-carrier", "boot-beside-a-stray"),
     }
 )
 """Kinds of faults during which no gateway answers before an apply: there is nothing to go back to then."""

@@ -10,6 +10,7 @@ from nodenet.core.history import entry
 from nodenet.stages.apply.history import HISTORY, path_of
 from simulation.disk import NODE_FILES
 from simulation.faults import Fault, kind
+from simulation.faults_of_network import PREFIX_OF_OTHER
 from simulation.rules import APPLIED
 from simulation.scenario import node_file
 
@@ -124,6 +125,22 @@ def boot_without_dhcp(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: AR
     segment.silent = True
     run.world.cut_power()
     return lambda: setattr(segment, "silent", False)
+
+
+@kind
+def boot_beside_a_stray(run: Run, fault: Fault) -> Callable[[], None]:
+    """The power comes back, and a host announces a prefix that is not the LAN's; mostly the router is back later."""
+    world, segment = run.world, run.world.uplink_segment
+    if world.rules.next_boot.last is None:
+        return lambda: None  # in a first boot only an administrator knows which router is the right one
+    segment.stray6, segment.router_silent = PREFIX_OF_OTHER, fault.pick < 0.8
+    world.cut_power()
+
+    def end() -> None:
+        segment.stray6, segment.router_silent = None, False
+        world.manager.ip.stray_is_gone()
+
+    return end
 
 
 @kind

@@ -233,7 +233,8 @@ class Kernel:
                 addresses.append(
                     Address(address, prefix, link.name, flags=flags, valid_lifetime=life, preferred_lifetime=life)
                 )
-                routes.append(Route(_network(address, prefix), (NextHop(link.name),), 100, protocol="kernel"))
+                protocol = "ra" if leased and address.version == 6 else "kernel"
+                routes.append(Route(_network(address, prefix), (NextHop(link.name),), 100, protocol=protocol))
             routes += [
                 Route(ANYWHERE[gateway.version], (NextHop(link.name, gateway),), metric, protocol="dhcp")
                 for gateway, metric in link.gateways.items()

@@ -202,7 +202,7 @@ class NetworkManager:
         device.asking += 1
         device.soliciting += 1
         device.profile, device.lease, device.gateway, device.announced, device.state = None, None, None, None, 30
-        device.given_up = False
+        device.strayed, device.given_up = None, False
         self.ip.flush(device)
         if device.kind in NICS:
             self._world.kernel.free(device.link)
@@ -241,6 +241,7 @@ class NetworkManager:
     def fail(self, device: Device) -> None:
         self.ip.flush(device)
         device.state, device.profile, device.lease, device.announced = 120, None, None, None
+        device.strayed = None
         device.asking += 1
         device.soliciting += 1
         self.touch()

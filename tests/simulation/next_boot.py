@@ -1,6 +1,7 @@
 """The laws about what kubelet starts with from boot to boot.
 
-P11  the node IP of the next boot is on the NIC of this one, and is the same unless its server gave another one
+P11  the node IP of the next boot is on the NIC of this one, and is the same unless its server gave another one; no
+     router moves one to another prefix
 P12  while the node file fails, kubelet starts with no address that the node did not have in its last boot
 P13  kubelet starts with no family that neither the last boot nor a VIP or a setting names, but in a first boot
 """
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
 CHANGE_THE_ADDRESS = frozenset({"dhcp-other-address", "readdressed", "node-file-edited", "file-tried", "file-panics"})
 """Kinds of faults after which the same NIC may have another address."""
 LOSES_RECORDS = "disk-"
-MEANS_OTHER_NICS = frozenset({"nics-swapped", "node-file-edited"})
-"""Kinds of faults that together let a node file mean another NIC: an edited file has the names of now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,13 +70,15 @@ class NextBoot:
         self._look_at_families(before, now)
         if before is None or before.boot == now.boot or before.mac not in world.nics:
             return
-        if self.struck.keys() >= MEANS_OTHER_NICS:
-            return
         moved = f"from {before.addresses[0]} to {addresses[0]}"
         world.rules.hold("P11", f"the node IP moves to another NIC, {moved}", holds=now.mac in ("", before.mac))
         asked = any(f'"{addresses[0]}"'.encode() in content for content in world.disk.node_files)
-        may_change = bool(self.struck.keys() & CHANGE_THE_ADDRESS) or ":" in before.addresses[0] or asked
-        world.rules.hold("P11", f"the node IP changes {moved}", holds=may_change or addresses[0] == before.addresses[0])
+        may_change = bool(self.struck.keys() & CHANGE_THE_ADDRESS) or asked
+        for old in before.addresses:
+            of_family = [new for new in addresses if (":" in new) is (":" in old)]
+            if (old == before.addresses[0] or (":" in old and of_family)) and not may_change:
+                same = old in of_family or (":" in old and _prefix(old) in map(_prefix, of_family))
+                world.rules.hold("P11", f"the node IP changes {moved}: {old} is not in {addresses}", holds=same)
 
     def _look_at_families(self, before: NodeIps | None, now: NodeIps) -> None:
         """Compare with what names a family; a first boot that nothing names one for takes what is there."""
@@ -85,6 +86,10 @@ class NextBoot:
         orders = self.struck.keys() & {"readdressed", "node-file-edited"}
         new = _versions(now.addresses) - named if named and not orders else ()
         self.world.rules.hold("P13", f"nothing names IPv{new}, and kubelet starts with {now.addresses}", holds=not new)
+
+
+def _prefix(address: str) -> int:
+    return int(ip_address(address)) >> 64
 
 
 def _versions(addresses: Iterable[str]) -> set[int]:

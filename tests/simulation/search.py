@@ -54,7 +54,7 @@ CHANGES = ("dhcp-other-address", "node-file-edited", "manager-crashes", "readdre
 """After these an administrator may ask for something, or the daemon begin again."""
 ASKED = ("reload", "reload", "daemon-killed", "daemon-stopped", "bridge-remove")
 
-TRIED, PANICS = "file-tried", "file-panics"
+TRIED, PANICS, STRAY = "file-tried", "file-panics", "boot-beside-a-stray"
 ANY = sorted({*CUTS, *TROUBLES, *EVENTS})
 
 UPSETS: Mapping[str, Fault] = {
@@ -147,6 +147,8 @@ def _next_boot(seed: int, random: Random) -> Scenario:
     """Let a node with two ways out, or with a file that fails, boot again while its first NIC is late."""
     node = random.choice([*TWO_LANS, *TWO_LANS, *HELD])
     late = random.choice(["boot-without-dhcp", "boot-without-carrier"])
+    if seed % 3 == 0:
+        node, late = ORDINARY[random.choice(["ipv6", "dual-stack", "dhcpv6"])], STRAY
     faults = [_of(random, late, "", 1, random.uniform(0.0, 100.0)) for _ in range(random.choice([1, 1, 2]))]
     if random.random() < 0.5:
         faults.append(_of(random, random.choice([*CUTS, *TROUBLES, *EVENTS]), "", 1, random.uniform(0.0, 200.0)))

@@ -36,6 +36,8 @@ class Segment:
     delay: float = 0.05
     prefix6: IPv6Network | None = None
     router_silent: bool = False
+    stray6: IPv6Network | None = None
+    """What another host announces, beside the router or while that is silent."""
     hosts: frozenset[IPAddress] = frozenset()
     """Addresses of other hosts."""
     managed: bool = False
@@ -51,7 +53,7 @@ class Segment:
 
     @property
     def gives6(self) -> bool:
-        """Whether a host gets an IPv6 address at present."""
+        """Whether a host gets an IPv6 address of its router at present."""
         return self.announced is not None and not (self.managed and self.silent)
 
     def leased6(self, client: tuple[str, str]) -> IPv6Interface | None:

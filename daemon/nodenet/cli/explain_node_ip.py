@@ -126,8 +126,10 @@ def _this_host() -> tuple[Snapshot, PolicyReading]:
 
     found = settings.parse(settings_files.read()).settings
     wished = read_policy(found, _readable(PurePath(HINT_FILE)))
-    named = frozenset(map(Family, (status.read() or {}).get("node_file_families", ())))
-    return netlink.snapshot(), replace(wished, policy=replace(wished.policy, named=named))
+    shown = status.read() or {}
+    named = frozenset(map(Family, shown.get("node_file_families", ())))
+    stated = frozenset(map(ip_address, shown.get("node_file_addresses", ())))
+    return netlink.snapshot(), replace(wished, policy=replace(wished.policy, named=named, stated=stated))
 
 
 def _live(snapshot: Snapshot, policy: Policy, published: LastPublished | None) -> Selection:

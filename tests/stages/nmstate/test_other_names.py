@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pytest
+
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeProfiles
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Waiting
@@ -14,7 +16,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.node_file.content import parse
-from nodenet.core.node_file.find import read
+from nodenet.core.node_file.find import NodeFile, read
 from nodenet.stages.apply.history import History
 from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.other_names import OtherNames
@@ -50,9 +52,9 @@ class Rig:
         states = {each.name: state for each in self.now}
         self.profiles.found = Inventory((), (profile,), states=states)
 
-    async def followed(self) -> Job | Waiting:
+    async def followed(self, file: NodeFile = FILE) -> Job | Waiting:
         return await self.other.followed(
-            Job(FILE, parse(FILE), Facts(hostname="w"), 0.0, retry_refused=False, who="boot")
+            Job(file, parse(file), Facts(hostname="w"), 0.0, retry_refused=False, who="boot")
         )
 
 
@@ -101,3 +103,34 @@ async def test_a_file_that_was_refused_and_one_whose_nic_was_replaced_follow_not
         job = await rig.followed()
         assert isinstance(job, Job)
         assert (job.named, rig.profiles.done) == (FILE, [])
+
+
+def edited(old: str, new: str) -> NodeFile:
+    """Return the file after an edit."""
+    return read(FILE.name, FILE.text.replace(old, new).encode())
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "follows"),
+    [
+        ("interfaces:", "# a remark\ninterfaces:", True),
+        ("  type: ethernet\n", "  type: ethernet\n  mtu: 1400\n", True),
+        ("eth0", "enp1", False),
+        ("  type: ethernet\n", f"  type: ethernet\n  identifier: mac-address\n  mac-address: {ONE}\n", False),
+        (
+            "  type: ethernet\n",
+            "  type: ethernet\n  ipv4: {enabled: true, address: [{ip: 192.0.2.7, prefix-length: 24}]}\n",
+            False,
+        ),
+    ],
+    ids=["remark", "mtu", "name of now", "by MAC", "other address"],
+)
+async def test_an_edited_file_means_the_same_nics_while_they_have_the_same_addresses(
+    old: str, new: str, *, follows: bool
+) -> None:
+    """A remark moved the node IP to another NIC once two NICs had exchanged their names."""
+    rig = Rig()
+    rig.knows(link="enp1")
+    job = await rig.followed(edited(old, new))
+    assert isinstance(job, Job)
+    assert job.renamed == ((("eth0", "enp1", ONE),) if follows else ())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.ip import Family
+from nodenet.core.ip import Family, IPAddress
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.value import frozen
 
@@ -26,6 +26,8 @@ class Facts:
     """What earlier node files have made and the present one does not name, by the entry of the history."""
     file_families: frozenset[Family] = frozenset()
     """The families in which the node file gives the node a way out."""
+    file_addresses: frozenset[IPAddress] = frozenset()
+    """The addresses that the node file names."""
     renamed: tuple[tuple[str, str, str], ...] = ()
     """NICs that have another name than in the node file: that one, the name of now, the permanent MAC."""
     file_failure: str = ""

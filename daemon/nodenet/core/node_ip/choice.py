@@ -7,15 +7,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from nodenet.core.ip import Family, family_of
+from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.ranking import Path, Ranked, hint_reaches
+from nodenet.core.node_ip.ranking import Path, Ranked, Surroundings, by_router_alone, hint_reaches
 
 
-def choose(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None) -> tuple[Ranked, ...]:
-    """Return the leader and one address of each further family that goes with it."""
+def choose(
+    places: Sequence[Ranked], policy: Policy, sticky: LastPublished | None, around: Surroundings
+) -> tuple[Ranked, ...]:
+    """Return the leader and one address of each further family that goes with it.
+
+    No router alone gives a further family another prefix than it had.
+    """
     leader = _leader(places, policy, sticky)
     if leader is None:
         return ()
@@ -23,10 +28,17 @@ def choose(places: Sequence[Ranked], policy: Policy, sticky: LastPublished | Non
     if policy.hint_required and leader.path is not Path.HINT and not held:
         return ()
     others = second_families(policy, sticky) - {leader.address.family}
-    companions = [_companion(leader, family, places, sticky) for family in others]
+    old = [address for address in sticky.addresses if address.version == 6] if sticky else []
+    moved = [each for each in places if old and not _same_prefix(each, old) and by_router_alone(each, policy, around)]
+    suitable = [place for place in places if place not in moved]
+    companions = [_companion(leader, family, suitable, sticky) for family in others]
     # What nothing asks for has a way out at least.
     is_asked = policy.families != "auto" or policy.named or (sticky and sticky.addresses)
     return (leader, *(place for place in companions if place and (is_asked or place.path is not Path.NONE)))
+
+
+def _same_prefix(place: Ranked, old: Sequence[IPAddress]) -> bool:
+    return any(place.address.shares_prefix(address) for address in old)
 
 
 def named_families(snapshot: Snapshot, policy: Policy) -> frozenset[Family]:

@@ -109,7 +109,8 @@ def _where(address: IPAddress, record: LastPublished, snapshot: Snapshot) -> str
 def _is_replaced(address: IPAddress, record: LastPublished, seen: Seen) -> bool:
     """Return whether another address takes the place of *address*, or none is to have its place.
 
-    That is an address that a hint or VIP asks for, or another one of the same NIC once NetworkManager has settled it.
+    That is an address that a hint or VIP asks for, or another one of the same NIC once NetworkManager has settled it:
+    one of the node file or of a lease, or of a router in the same prefix.
     And no wait helps where a rule refuses the address for good, or where the profile of its link gives it no longer.
     """
     if family_of(address) not in seen.policy.family_order or address in seen.policy.vips:
@@ -119,6 +120,8 @@ def _is_replaced(address: IPAddress, record: LastPublished, seen: Seen) -> bool:
         link = next((each for each in seen.snapshot.links if each.name == item.link), None)
         if item.rule in WISHED and not _as_wished(address, record, item, seen):
             return True
+        if item.by_router and int(item.address) ^ int(address) >= 1 << address.max_prefixlen - item.prefix_length:
+            continue  # a router alone moves no node IP to another prefix
         if link and record.is_on(link) and _is_settled(item.address, link, seen.found):
             return True
     if _is_taken_away(address, record, seen):

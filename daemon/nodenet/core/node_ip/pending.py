@@ -48,7 +48,7 @@ def _tentative(inputs: SelectionInputs) -> Iterator[Pending]:
     ]
     if detecting:
         hoped = sorted((*inputs.places, *(place for place, _ in detecting)), key=best_first)
-        chosen = choose(hoped, inputs.policy, inputs.sticky)
+        chosen = choose(hoped, inputs.policy, inputs.sticky, inputs.around)
         for place, case in detecting:
             if place in chosen:
                 yield Pending(place.address.family, place.link.name, rejected(case, Rule.TENTATIVE))

@@ -24,6 +24,7 @@ class Policy:
     *families* in order of preference, all waited for; ``auto``: those of the VIPs, which are waited for, and those that
     a hint or the node file names. *named*: what the node file names, and in a selection the hints as well. Where
     nothing names a family: those of the last boot, in a first boot those with a default route.
+    *stated*: the addresses that the node file names.
     *prefer_ipv6* is for ``auto`` only.
     *deny_links* are globs beside the built-in ones, *masquerade_subnets* OVN-Kubernetes' beside its own.
     *route_tables* by iproute2's names or numbers.
@@ -35,6 +36,7 @@ class Policy:
     hint_required: bool = False
     families: tuple[Family, ...] | Literal["auto"] = "auto"
     named: frozenset[Family] = frozenset()
+    stated: frozenset[IPAddress] = frozenset()
     prefer_ipv6: bool = False
     network_type: str = OVN_KUBERNETES
     platform: str = "none"

@@ -12,7 +12,7 @@ from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
-from nodenet.core.ip import Family, IPAddress, is_like_masquerade
+from nodenet.core.ip import Family, IPAddress, IPNetwork, is_like_masquerade
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.hints import Hint
 from nodenet.core.node_ip.links_below import names_below
@@ -53,14 +53,14 @@ class DefaultRoute:
 class Surroundings:
     """What routes and hints mean for addresses, computed once for all addresses.
 
-    *advertised* has the prefix lengths of a link's RA routes: the subnet of a /128 from DHCPv6. *routers* has the
-    gateways that router advertisements or DHCP gave the link.
+    *advertised* has the prefixes that routers announce on a link: the subnet of a /128 from DHCPv6 among them.
+    *routers* has the gateways that router advertisements or DHCP gave the link.
     *below* has, for a bridge or bond, the names of the links below it.
     *by_address* has the hints that name an address of this host: they mean it and not its subnet.
     """
 
     default_routes: Mapping[tuple[str, Family], DefaultRoute]
-    advertised: Mapping[str, frozenset[int]]
+    advertised: Mapping[str, frozenset[IPNetwork]]
     routers: Mapping[tuple[str, Family], frozenset[IPAddress]] = field(default_factory=dict)
     below: Mapping[str, frozenset[str]] = field(default_factory=dict)
     by_address: frozenset[Hint] = frozenset()
@@ -122,13 +122,13 @@ def _routers(snapshot: Snapshot) -> dict[tuple[str, Family], frozenset[IPAddress
     return found
 
 
-def _advertised(snapshot: Snapshot) -> dict[str, frozenset[int]]:
-    found: dict[str, frozenset[int]] = {}
+def _advertised(snapshot: Snapshot) -> dict[str, frozenset[IPNetwork]]:
+    found: dict[str, frozenset[IPNetwork]] = {}
     for route in snapshot.routes:
         if route.protocol == ROUTER_ADVERTISEMENT and route.family is Family.IPV6 and not route.is_default:
             for hop in route.next_hops:
                 if hop.link is not None:
-                    found[hop.link] = found.get(hop.link, frozenset()) | {route.destination.prefixlen}
+                    found[hop.link] = found.get(hop.link, frozenset()) | {route.destination}
     return found
 
 
@@ -148,6 +148,7 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
         policy.family_order.index(family),
         not (route and route.gateways and any(map(address.shares_prefix, route.gateways))),
         _is_like_masquerade(number, address, policy),
+        address.address not in policy.stated,
         _is_private(number, address.address.version),
         not (address.prefix_length == LEASED6 and around.advertised.get(link.name)),
         "secondary" in address.flags,
@@ -155,6 +156,14 @@ def ranked(case: Case, around: Surroundings) -> Ranked:
         -address.prefix_length,
     )
     return Ranked(address, link, path, key, hint if path is Path.HINT else None, vip, route)
+
+
+def by_router_alone(place: Ranked, policy: Policy, around: Surroundings) -> bool:
+    """Return whether nothing but a router advertisement gives the node this address: no file, server, hint or VIP."""
+    address = place.address
+    if address.prefix_length == LEASED6 or place.path < Path.DEFAULT_ROUTE or address.address in policy.stated:
+        return False
+    return any(address.address in network for network in around.advertised.get(address.link, ()))
 
 
 def best_first(place: Ranked) -> tuple[tuple[int, ...], str]:
@@ -170,6 +179,7 @@ KEY_NAMES = (
     "the preferred family",
     "the gateway in its subnet",
     "no likeness to OVN-Kubernetes' own address",
+    "been named by the node file",
     "a public address",
     "been assigned by DHCPv6",
     "the primary address of its subnet",
@@ -231,7 +241,7 @@ def _vip(address: Address, policy: Policy, around: Surroundings) -> IPAddress | 
 def vip_lengths(address: Address, around: Surroundings) -> Collection[int]:
     """Return the prefix lengths of the subnets that a VIP may share with *address*."""
     if address.prefix_length == 128:
-        return around.advertised.get(address.link, ())
+        return {network.prefixlen for network in around.advertised.get(address.link, ())}
     return (address.prefix_length,)
 
 

@@ -27,6 +27,7 @@ from nodenet.core.node_ip.ranking import (
     Ranked,
     Surroundings,
     best_first,
+    by_router_alone,
     exact_hints,
     hint_means,
     ranked,
@@ -59,7 +60,8 @@ class Verdict(StrEnum):
 class Candidate:
     """An address of this host and its verdict; *because* returns the reason in words, made only where it is printed.
 
-    *source*: who gave the address, in words, with the routers of its link.
+    *source*: who gave the address, in words, with the routers of its link. *by_router*: nothing but a router
+    advertisement gives it.
     """
 
     address: IPAddress
@@ -69,6 +71,7 @@ class Candidate:
     rule: Rule
     because: Callable[[], str] = field(compare=False, repr=False)
     source: str = ""
+    by_router: bool = False
 
     @property
     def sentence(self) -> str:
@@ -130,7 +133,7 @@ def select(
     present = (item.case.address.address for item in judged if item.rule is None or item.rule in CURABLE)
     around = replace(around, by_address=exact_hints(policy, present))
     places = sorted((ranked(item.case, around) for item in judged if item.rule is None), key=best_first)
-    chosen = choose(places, policy, sticky)
+    chosen = choose(places, policy, sticky, around)
     return _explained(SelectionInputs(snapshot, policy, sticky, judged, around, places, chosen, asked))
 
 
@@ -207,7 +210,7 @@ def _selected_by(place: Ranked, inputs: SelectionInputs) -> Rule:
     """Return the rule that made an address a node IP."""
     leader = inputs.chosen[0]
     published = inputs.sticky is not None and place.address.address in inputs.sticky.addresses
-    if published and place not in choose(inputs.places, inputs.policy, None):
+    if published and place not in choose(inputs.places, inputs.policy, None, inputs.around):
         return Rule.STICKY
     best = next(other for other in inputs.places if other.address.family is place.address.family)
     by_path = {Path.HINT: Rule.HINT, Path.VIP: Rule.VIP_SUBNET, Path.DEFAULT_ROUTE: Rule.DEFAULT_ROUTE}
@@ -240,6 +243,7 @@ def _selected(place: Ranked, rule: Rule, inputs: SelectionInputs) -> Candidate:
     leader, family = inputs.chosen[0], place.address.family
     because = partial(why_selected, place, rule, leader)
     found = _candidate(place.address, Verdict.SELECTED, rule, because, inputs.around)
+    found = replace(found, by_router=by_router_alone(place, inputs.policy, inputs.around))
     if place is leader or place.address.is_permanent or inputs.policy.families != "auto" or family in inputs.asked:
         return found
     return replace(found, source=f"{found.source}; no file, hint or VIP names {family}")
@@ -283,6 +287,8 @@ def _notes(inputs: SelectionInputs, in_order: Sequence[Ranked]) -> Iterator[str]
             state = "is on this node but is not selected" if inputs.has(address) else "is not on this node"
             yield f"{address}, the last node IP, {state}"
     yield from _next_boot(inputs)
+    if inputs.sticky is None:
+        yield from _several_routers(inputs)
     if len({place.link.name for place in in_order}) > 1:
         spread = ", ".join(f"{place.address.address} on {place.link.name}" for place in in_order)
         yield f"the node IPs are on different links: {spread}"
@@ -292,11 +298,27 @@ def _next_boot(inputs: SelectionInputs) -> Iterator[str]:
     """Yield what the next boot would select by a hint or VIP in the place of what this boot has published."""
     last = inputs.sticky
     if last and last.this_boot and inputs.chosen:
-        later = choose(inputs.places, inputs.policy, replace(last, this_boot=False))
+        later = choose(inputs.places, inputs.policy, replace(last, this_boot=False), inputs.around)
         if later and later[0].path < Path.DEFAULT_ROUTE and later[0].address != inputs.chosen[0].address:
             why = later[0].hint or f"VIP {later[0].vip}"
             place = f"{later[0].address.address} on {later[0].link.name}"
             yield f"the next boot would select {place}, by {why}; `nodenetctl reselect` selects it now"
+
+
+def _several_routers(inputs: SelectionInputs) -> Iterator[str]:
+    """Yield that only an administrator knows, in a first boot, which router of several is the right one."""
+    of_routers = [each for each in inputs.places if by_router_alone(each, inputs.policy, inputs.around)]
+    for place in (each for each in inputs.chosen if each in of_routers):
+        address = place.address
+        routers = sorted(inputs.around.routers.get((address.link, address.family), ()), key=int)
+        on_link = [each.address.address for each in of_routers if each.link == place.link]
+        rivals = [other for other in on_link if not address.shares_prefix(other)]
+        if rivals and len(routers) > 1:
+            names = " and ".join(map(str, routers))
+            yield (
+                f"the routers {names} give {address.link} several prefixes: {address.address} was chosen, not "
+                f"{rivals[0]}; a hint for the right subnet decides (NODEIP_HINT)"
+            )
 
 
 def _remote(policy: Policy) -> Iterator[str]:

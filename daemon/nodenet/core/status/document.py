@@ -170,6 +170,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "digest": facts.digest,
         "applied_digest": facts.applied_digest,
         "node_file_families": [family.value for family in Family if family in facts.file_families],
+        "node_file_addresses": sorted(map(str, facts.file_addresses)),
         "node_ips": [str(address) for address in selection.node_ips] if selection else [],
         "node_ip_places": _places(facts),
         "node_ips_missing": status.drift is not None,

@@ -1,7 +1,7 @@
 """By which names are the NICs of a node file known in this boot, and do their profiles follow them?
 
-The history knows their permanent MACs from when the file was in force. A file that an administrator has edited since is
-another file: it means the names of now.
+The history knows their permanent MACs from when the file was in force. An edited file means the same NICs as the file
+before it while each link has the addresses that it had there; else it is another file, and means the names of now.
 """
 
 from __future__ import annotations
@@ -45,18 +45,21 @@ class OtherNames:
         """Since when NetworkManager does not have a NIC with a new name."""
         self._followed = NEVER
         """When profiles have followed their NICs last."""
+        self._before: tuple[str, Desired] | None = None
+        """Digest of the file that was in force last, and what it asks for."""
         self._read: tuple[str, Desired] | None = None
         """The last text with other names, and what it asks for: a large one takes seconds."""
 
     async def followed(self, job: Job) -> Job | Waiting:
         """Return *job* with the names of now, or the wait for names that udev may still change. Raises Unavailable."""
         with suppress(PublishFailed):
-            then = self._history.of_file(job.file.digest, job.facts.hostname)
-            present = self._kernel.snapshot().links if then and then.macs else ()
-            found = renamed(then.macs, present) if then else ()
-            again = back(then.names, then.macs, present) if then else ()
+            then = self._history.of_file(job.file.digest, job.facts.hostname) or self._history.in_force()
+            if not then or not then.macs or then.refused_for(job.facts.hostname):
+                return job
+            present = self._kernel.snapshot().links
+            found, again = renamed(then.macs, present), back(then.names, then.macs, present)
             text = self._text(job, found)
-            if not then or not (text or again) or (found and not text):
+            if not (text or again) or (found and not text) or not await self._means_the_same(job, then):
                 return job
             if waiting := await self._until_they_follow((*found, *again), then):
                 return waiting
@@ -76,6 +79,16 @@ class OtherNames:
         by_name = {name: lines[now] for name, now, _ in job.renamed if now in lines}
         edit = remedy(job.file.name, job.renamed, by_name)
         return Problem(Message.LINK_RENAMED, cause(job.file.name, job.renamed), edit)
+
+    async def _means_the_same(self, job: Job, then: Entry) -> bool:
+        """Return whether each name in the file of *job* means what it meant in that of *then*."""
+        if then.digest == job.file.digest:
+            return True
+        if self._before is None or self._before[0] != then.digest:
+            with suppress(NodeFileInvalid):
+                self._before = then.digest, await asyncio.to_thread(content.parse, then.file)
+        before = self._before[1] if self._before and self._before[0] == then.digest else None
+        return before is not None and (set(before.addresses), before.links) == (set(job.wish.addresses), job.wish.links)
 
     def _text(self, job: Job, found: tuple[Renamed, ...]) -> str | None:
         document = job.wish.document

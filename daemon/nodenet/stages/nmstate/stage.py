@@ -113,7 +113,7 @@ class NmstateStage:
             if request.as_read and (edited := self._node_files.edited(facts)):
                 return Skipped(not_applied(edited), facts)
             facts = replace(facts, node_file=None, digest=None, unused=None)
-            facts = replace(facts, left_over=(), renamed=(), file_families=frozenset())
+            facts = replace(facts, left_over=(), renamed=(), file_families=frozenset(), file_addresses=frozenset())
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -141,7 +141,8 @@ class NmstateStage:
             why = "has nothing but comments" if file.text.strip() else "is empty"
             facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
             return self._none(facts, f"{file.name} {why}: nothing to apply")
-        facts = replace(facts, file_families=wish.demands.families)
+        stated = frozenset(address for _, address in wish.addresses)
+        facts = replace(facts, file_families=wish.demands.families, file_addresses=stated)
         self._tell_found(file)
         return await self._chosen(file, wish, found, facts, request)
 

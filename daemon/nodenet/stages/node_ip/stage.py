@@ -14,7 +14,7 @@ from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
-from nodenet.core.ip import Family, family_of
+from nodenet.core.ip import family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -91,8 +91,8 @@ class NodeipStage:
         self._holds = holds
         self._lost = NEVER
         """When what kubelet runs with was first seen to be gone."""
-        self._of_file: frozenset[Family] = frozenset()
-        """The families that the node file names, unless it failed."""
+        self._facts = Facts()
+        """Those of the last attempt: what the node file names counts unless it failed."""
         self._kept = False
         """Whether the last attempt did not change the publication, because kubelet or CRI-O runs with it."""
         self._unread = 0
@@ -102,7 +102,7 @@ class NodeipStage:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return Done once the node IPs are published, Waiting with the reason before."""
         self._kept = False
-        self._of_file = frozenset() if facts.file_failure else facts.file_families
+        self._facts = facts
         wishes = self._asked()
         for problem in wishes.problems:
             self._warn_once(str(problem), Message.HINT_IGNORED)
@@ -149,9 +149,12 @@ class NodeipStage:
         return await self._confirmation.of_unit(facts)
 
     def _asked(self) -> PolicyReading:
-        """Return the policy as it is written now, with the families that the node file names."""
-        wishes = self._wishes()
-        return replace(wishes, policy=replace(wishes.policy, named=self._of_file))
+        """Return the policy as it is written now, with the families and addresses that the node file names."""
+        wishes, facts = self._wishes(), self._facts
+        if facts.file_failure:
+            return wishes
+        policy = replace(wishes.policy, named=facts.file_families, stated=facts.file_addresses)
+        return replace(wishes, policy=policy)
 
     async def _look(
         self, wishes: PolicyReading, record: LastPublished | None
