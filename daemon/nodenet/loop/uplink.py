@@ -290,7 +290,7 @@ class UplinkWatch:
             self._edges.rivals.ask(place.node_ips, place.link)
             is_fine = self._claimed == FINE
             await asyncio.sleep(_until_asked(FINE, BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
-            claims = self._without_routers(self._edges.rivals.heard(), place)
+            claims = self._of_other_hosts(self._edges.rivals.heard(), place)
             if not self._is_changing:
                 self._claimed = self._claimed.seen(self._edges.clock.boottime(), CLAIM, lost=bool(claims))
                 if self._claimed.since is None or claims:
@@ -302,16 +302,22 @@ class UplinkWatch:
         since = self._claimed.since
         return None if since is None else claim_problem(claims, place.link, self._in_words(since))
 
-    def _without_routers(
+    def _of_other_hosts(
         self, claims: Mapping[IPAddress, Collection[str]], place: Place
     ) -> Mapping[IPAddress, Collection[str]]:
-        """Return *claims* without those of gateways: a router may answer for any address (proxy ARP, RFC 1027)."""
+        """Return *claims* without those of gateways and of this node's own links.
+
+        A router may answer for any address (proxy ARP, RFC 1027). The kernel answers on each NIC of a LAN for all
+        addresses of the node (arp_ignore in ip-sysctl of the kernel).
+        """
         if not claims:
             return claims
         with contextlib.suppress(Unavailable):
-            routers = {each.address for each in gateways(self._edges.kernel.snapshot(), place.families)}
+            snapshot = self._edges.kernel.snapshot()
+            routers = {each.address for each in gateways(snapshot, place.families)}
             known = self._edges.neighbours.known(place.link)
             theirs = {each.mac.hex(":") for each in known if each.mac and each.address in routers}
+            theirs |= {each.mac.lower() for each in snapshot.links if each.mac}
             left = {address: frozenset(macs) - theirs for address, macs in claims.items()}
             return {address: macs for address, macs in left.items() if macs}
         return claims
