@@ -777,6 +777,17 @@ def test_one_stray_packet_and_a_router_that_answers_for_every_host_are_no_rivals
     assert run(story).reports == []
 
 
+def test_another_nic_of_this_node_on_the_same_lan_is_no_rival() -> None:
+    """The kernel answers there for all addresses of the node."""
+
+    async def story(rig: Rig) -> None:
+        rig.kernel.now = replace(SNAPSHOT, links=(*SNAPSHOT.links, Link(9, "eth1", mac="02:de:ad:be:ef:09")))
+        rig.rivals.claims = RIVAL
+        await asyncio.sleep(3 * PROBE_SECONDS)
+
+    assert run(story).reports == []
+
+
 def test_a_bond_that_loses_a_leg_is_noted_within_a_minute_and_is_no_problem() -> None:
     noted: list[tuple[str, ...]] = []
 

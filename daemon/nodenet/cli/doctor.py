@@ -17,7 +17,7 @@ from nodenet.cli.outputs import folded, has_colours, printable
 from nodenet.core.boot.in_use import PEOPLE, other_than_published
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.ip import Family, IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.node_ip import kubelets, published_files
 from nodenet.core.node_ip.published_files import Publication
@@ -28,7 +28,7 @@ from nodenet.core.resolver.view import RESOLV_CONF
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.uplink_health import doctor
 from nodenet.core.uplink_health.doctor import Kubelet, Line, Ping, Seen, State
-from nodenet.core.uplink_health.watched import OVS_KINDS, Gateway, Place, gateways, not_of_routers, uplinks
+from nodenet.core.uplink_health.watched import OVS_KINDS, Gateway, Place, gateways, of_other_hosts, uplinks
 from nodenet.edge import clock
 from nodenet.edge.files import disk
 from nodenet.edge.hosted_services.other_stacks import Rivals
@@ -108,7 +108,7 @@ async def _seen() -> Seen:
         gateways=dict(zip(ways, answers, strict=True)),
         pings=dict(zip(pinged, pings, strict=True)),
         servers=servers,
-        claims=_of_hosts(claims, place, ways),
+        claims=_of_hosts(claims, place, ways, snapshot.links),
         kubelet=_kubelet(publication),
         manager=manager[0],
         lease_seconds=manager[1],
@@ -182,13 +182,16 @@ async def _claims(place: Place | None) -> Mapping[IPAddress, frozenset[str]] | N
 
 
 def _of_hosts(
-    claims: Mapping[IPAddress, Collection[str]] | None, place: Place | None, ways: Iterable[Gateway]
+    claims: Mapping[IPAddress, Collection[str]] | None,
+    place: Place | None,
+    ways: Iterable[Gateway],
+    links: Iterable[Link],
 ) -> Mapping[IPAddress, Collection[str]] | None:
-    """Return *claims* without those of gateways."""
+    """Return *claims* without those of gateways and of this node's own links."""
     if not claims or place is None:
         return claims
     try:
-        return not_of_routers(claims, Neighbours().known(place.link), ways)
+        return of_other_hosts(claims, Neighbours().known(place.link), ways, links)
     except Unavailable:
         return claims
 

@@ -41,7 +41,7 @@ from nodenet.core.uplink_health.watched import (
     Gateway,
     Place,
     gateways,
-    not_of_routers,
+    of_other_hosts,
     place_of,
     uplinks,
 )
@@ -296,7 +296,7 @@ class UplinkWatch:
             self._edges.rivals.ask(place.node_ips, place.link)
             is_fine = self._claimed == FINE
             await asyncio.sleep(_until_asked(FINE, BEAT_SECONDS) if is_fine else ANSWER_SECONDS)
-            claims = self._without_routers(self._edges.rivals.heard(), place)
+            claims = self._of_other_hosts(self._edges.rivals.heard(), place)
             if not self._is_changing:
                 self._claimed = self._claimed.seen(self._edges.clock.boottime(), CLAIM, lost=bool(claims))
                 if self._claimed.since is None or claims:
@@ -308,15 +308,16 @@ class UplinkWatch:
         since = self._claimed.since
         return None if since is None else claim_problem(claims, place.link, self._in_words(since))
 
-    def _without_routers(
+    def _of_other_hosts(
         self, claims: Mapping[IPAddress, Collection[str]], place: Place
     ) -> Mapping[IPAddress, Collection[str]]:
-        """Return *claims* without those of gateways."""
+        """Return *claims* without those of gateways and of this node's own links."""
         if not claims:
             return claims
         with contextlib.suppress(Unavailable):
-            routers = gateways(self._edges.kernel.snapshot(), place.families)
-            return not_of_routers(claims, self._edges.neighbours.known(place.link), routers)
+            snapshot = self._edges.kernel.snapshot()
+            routers = gateways(snapshot, place.families)
+            return of_other_hosts(claims, self._edges.neighbours.known(place.link), routers, snapshot.links)
         return claims
 
     def _own_addresses(self, place: Place) -> Collection[IPAddress]:

@@ -37,6 +37,18 @@ def kept(bridges: Iterable[OvsBridge], known: Numbers) -> dict[str, dict[str, in
     return found
 
 
+def handed_over(bridge: OvsBridge, known: Numbers) -> dict[str, int]:
+    """Return the links that have come to *bridge* in the place of others, with the numbers that these have left."""
+    numbers, links = known.get(bridge.name, {}), links_of(bridge)
+    now = kept([bridge], known).get(bridge.name, {})
+    left = {number for link, number in numbers.items() if link not in links}
+    return {
+        link: now[link]
+        for link, item in links.items()
+        if link not in numbers and now.get(link) in left and item.ofport_request != now[link]
+    }
+
+
 def links_of(bridge: OvsBridge) -> dict[str, OvsInterface]:
     """Return the links of the host that NetworkManager has made ports of *bridge*, in order of their names."""
     items = [item for port in bridge.ports if port.by_network_manager for item in port.interfaces]

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from nodenet.core.boot.facts import Facts
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.neighbours import Neighbour
-from nodenet.core.kernel.snapshot import MAIN_TABLE, Route, Snapshot
+from nodenet.core.kernel.snapshot import MAIN_TABLE, Link, Route, Snapshot
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
 from nodenet.core.value import frozen
 
@@ -73,16 +73,21 @@ def gateways(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_T
     return tuple(dict.fromkeys(found))
 
 
-def not_of_routers(
-    claims: Mapping[IPAddress, Collection[str]], known: Iterable[Neighbour], routers: Iterable[Gateway]
+def of_other_hosts(
+    claims: Mapping[IPAddress, Collection[str]],
+    known: Iterable[Neighbour],
+    routers: Iterable[Gateway],
+    links: Iterable[Link],
 ) -> Mapping[IPAddress, Collection[str]]:
-    """Return *claims* without those of *routers*: one may answer for any address (proxy ARP, RFC 1027).
+    """Return *claims* without those of *routers* and of this node's own *links*; *known*: the neighbours there.
 
-    *known* are the neighbours on their link.
+    A router may answer for any address (proxy ARP, RFC 1027). The kernel answers on each NIC of a LAN for all addresses
+    of the node (arp_ignore in ip-sysctl of the kernel).
     """
     addresses = {each.address for each in routers}
-    theirs = {each.mac.hex(":") for each in known if each.mac and each.address in addresses}
-    left = {address: frozenset(macs) - theirs for address, macs in claims.items()}
+    others = {each.mac.hex(":") for each in known if each.mac and each.address in addresses}
+    others |= {each.mac.lower() for each in links if each.mac}
+    left = {address: frozenset(macs) - others for address, macs in claims.items()}
     return {address: macs for address, macs in left.items() if macs}
 
 

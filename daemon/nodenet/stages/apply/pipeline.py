@@ -26,6 +26,8 @@ from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.failures import as_failure, with_more
+from nodenet.stages.apply.hand_over import HandOver
+from nodenet.stages.apply.ofports import Ofports
 from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.apply.records import INTENT
 from nodenet.stages.apply.shielded import shielded
@@ -79,6 +81,8 @@ class Pipeline:
         self._seconds = float(settings.apply_timeout)
         self.others = others_of(edges, settings)
         """What other programs have on the links of this node."""
+        ofports = Ofports(edges.ovsdb, edges.profiles, edges.files, edges.store)
+        self._hand_over = HandOver(ofports, edges.neighbours, edges.kernel)
         self._began = edges.clock.boottime()
         self.changes = Changes(edges)
 
@@ -141,7 +145,8 @@ class Pipeline:
         course = Course(await self._edges.manager.owner(), await self._edges.manager.fragile_dns())
         change = self.changes.begin(change)
         try:
-            async with self.others.set_aside(change.before.links) as patched:
+            links = change.before.links
+            async with self._hand_over.watched(frozenset(links)), self.others.set_aside(links) as patched:
                 checkpoint = await transaction.apply(text, ROLLBACK_SECONDS, self._seconds, course.names, patched)
                 course.checkpoint, course.applied = checkpoint or course.checkpoint, True
             if accept:

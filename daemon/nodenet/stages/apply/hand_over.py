@@ -1,0 +1,97 @@
+"""How does traffic go on when a change puts a link in the place of another one below a bridge?
+
+The flows of OVN-Kubernetes have the port number of the link, and the switch of the other cable does not know the MAC of
+the bridge yet. libnmstate verifies for a second or two before it returns. So, as soon as the new port is there, it asks
+for the number, and the gateway is asked for an answer: the question shows the switch where the bridge is now.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterable
+from collections.abc import Set as AbstractSet
+
+import structlog
+
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.ip import IPAddress
+from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch.ofports import Numbers, handed_over, links_of
+from nodenet.core.value import frozen
+from nodenet.ports import Kernel, Neighbours
+from nodenet.stages.apply.ofports import Ofports
+
+log = structlog.get_logger()
+
+LOOK_SECONDS = 0.05
+ASK_SECONDS = 0.1
+QUESTIONS = 20
+"""Open vSwitch takes a moment to give a port another number, and a bond to have a leg in use."""
+
+
+@frozen
+class HandOver:
+    """Watches the bridges during a change."""
+
+    ofports: Ofports
+    neighbours: Neighbours
+    kernel: Kernel
+
+    @contextlib.asynccontextmanager
+    async def watched(self, links: AbstractSet[str]) -> AsyncIterator[None]:
+        """Let the links that the block puts below a bridge take over; *links* are those of the change.
+
+        Nothing is raised: the next pass asks for the numbers as well.
+        """
+        try:
+            bridges = [each for each in await self._bridges() if links & {each.name, *links_of(each)}]
+            known = self.ofports.known() if bridges else {}
+        except (Unavailable, PublishFailed) as error:
+            log.info(f"The ports of Open vSwitch are not watched: {error.cause}", stage="configure-ovs")
+            known = {}
+        if not known:
+            yield
+            return
+        given: dict[str, int] = {}
+        watch = asyncio.create_task(self._watch(bridges, known, given))
+        try:
+            yield
+        finally:
+            watch.cancel()
+            await asyncio.wait([watch])
+        for link, number in given.items():
+            try:
+                await self.ofports.note(link, number)
+            except Unavailable as error:
+                log.info(f"{link} does not ask for its port number yet: {error.cause}", stage="configure-ovs")
+
+    async def _watch(self, before: Iterable[OvsBridge], known: Numbers, given: dict[str, int]) -> None:
+        """Ask for the numbers in the database: libnmstate has the profiles meanwhile."""
+        below = {bridge.name: links_of(bridge).keys() for bridge in before}
+        questions = dict.fromkeys(below, 0)
+        while True:
+            await asyncio.sleep(LOOK_SECONDS)
+            with contextlib.suppress(Unavailable):
+                for bridge in await self._bridges():
+                    for link, number in handed_over(bridge, known).items():
+                        await self.ofports.ovsdb.request_ofport(link, number)
+                        given[link] = number
+                    now = links_of(bridge).keys()
+                    if bridge.name in below and below[bridge.name] != now:
+                        below[bridge.name], questions[bridge.name] = now, QUESTIONS if now else 0
+                for name, left in questions.items():
+                    questions[name] = 0 if not left or await self._is_seen(name) else left - 1
+
+    async def _is_seen(self, bridge: str) -> bool:
+        """Return whether each gateway on *bridge* answers. Raises Unavailable."""
+        asked = (self.neighbours.answers(each, bridge, ASK_SECONDS) for each in self._gateways(bridge))
+        return all(await asyncio.gather(*asked))
+
+    def _gateways(self, bridge: str) -> set[IPAddress]:
+        routes = (route for route in self.kernel.snapshot().routes if route.is_default)
+        hops = (hop for route in routes for hop in route.next_hops if hop.link == bridge)
+        return {hop.gateway for hop in hops if hop.gateway is not None}
+
+    async def _bridges(self) -> tuple[OvsBridge, ...]:
+        return await self.ofports.ovsdb.bridges() if self.ofports.ovsdb.answers() else ()
