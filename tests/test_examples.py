@@ -39,7 +39,7 @@ def test_each_node_file_on_a_page_is_taken(name: str) -> None:
     text = host_values.filled(name, EXAMPLES[name], table, table.rows[0])
     judged = judge(read("worker-0.yml", text.encode()))
     assert [each.sentence() for each in errors(judged.findings)] == []
-    libnmstate.validate(text)
+    libnmstate.validate(text)  # a policy too
 
 
 def test_there_are_examples() -> None:

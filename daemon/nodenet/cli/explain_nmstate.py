@@ -9,7 +9,7 @@ from typing import Any
 
 from nodenet.cli import status
 from nodenet.cli.outputs import Table, has_colours, note, printable
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import NodenetError, Unavailable
 
 DESCRIPTION = """Show what answered before and after the last apply of a node file, and whether the file was kept.
 
@@ -40,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         note("nodenetctl: nodenetd has applied no node file in this boot, or `probe_timeout` is 0")
     else:
         print(json.dumps(document, indent=1) if arguments.json else _text(document))
-    for line in renamed:
+    for line in (*renamed, *(() if arguments.json else _of_policy())):
         print(line)
     return 0 if document is None or document["kept"] else 1
 
@@ -55,6 +55,21 @@ def _renamed(shown: dict[str, Any]) -> tuple[str, ...]:
     file = shown.get("node_file")
     edit = f"Write into {file}, in the place of `name` and `type` of each entry, or as entries where it has none:"
     return tuple(map(printable, ("", f"{in_words(found)}.", edit, "", *block(found).splitlines())))
+
+
+def _of_policy() -> tuple[str, ...]:
+    """Return the document of a node file that is a policy, in lines."""
+    from nodenet.cli import preview  # noqa: PLC0415 - the report is shown where the node file cannot be read
+    from nodenet.core.node_file.content import secrets_in  # noqa: PLC0415
+
+    try:
+        file = preview.own()
+    except NodenetError:  # `nodenetctl check` says what is wrong with it
+        return ()
+    if not file.policy:
+        return ()
+    text = secrets_in(file.text).hidden_in(file.text)
+    return ("", f"{file.name} is an NMState policy, and led to this document:", "", *map(printable, text.splitlines()))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
