@@ -8,6 +8,7 @@ import os
 import pty
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -193,3 +194,22 @@ def test_colours_are_for_a_terminal_whose_user_wants_them(variables: dict[str, s
     os.close(theirs)
     assert (done.returncode == 0) is coloured
     assert subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False).returncode == 1
+
+
+@pytest.mark.parametrize(("variables", "begin"), [({}, b"\x1b[33mdegraded ("), ({"NO_COLOR": "1"}, b"degraded (")])
+def test_the_health_has_a_colour_and_every_line_fits(tmp_path: Path, variables: dict[str, str], begin: bytes) -> None:
+    """On a serial console of 80 columns, from the first word."""
+    (tmp_path / "state.json").write_text(json.dumps(DEGRADED))
+    command = [sys.executable, "-m", "nodenet.cli.main", "status", "--file", str(tmp_path / "state.json")]
+    given = {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "vt100", "COLUMNS": "80"} | variables
+    ours, theirs = pty.openpty()
+    with subprocess.Popen(command, env=given, stdout=theirs) as process:
+        os.close(theirs)
+        shown = b""
+        with suppress(OSError):  # the program has ended
+            while part := os.read(ours, 4096):
+                shown += part
+        assert process.wait() == 2
+    os.close(ours)
+    assert shown.startswith(begin), shown
+    assert max(len(line.decode()) for line in shown.splitlines()[1:]) <= 80

@@ -5,8 +5,8 @@ clock_gettime(2): CLOCK_BOOTTIME; random(4): boot_id.
 
 from __future__ import annotations
 
-import ctypes
 import selectors
+import struct
 import time
 from pathlib import Path
 
@@ -58,23 +58,18 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip().replace("-", "")
 
 
-class _Timex(ctypes.Structure):
-    """The beginning of struct timex (adjtimex(2)), and room for the rest."""
-
-    _fields_ = (
-        ("modes", ctypes.c_uint),
-        *((name, ctypes.c_long) for name in ("offset", "freq", "maxerror")),
-        ("rest", ctypes.c_byte * 512),
-    )
-
-
+_TIMEX = struct.Struct("@I3l")
+"""The beginning of struct timex: modes, offset, frequency and the largest error (adjtimex(2))."""
 _UNSET_MICROSECONDS = 16_000_000
 """The kernel lets the largest error of the clock grow to this where no program sets it (timedatectl has the rule)."""
 
 
 def is_synchronised() -> bool | None:
     """Return whether a program keeps the wall clock set, such as by NTP; None where the kernel does not say."""
-    shown = _Timex()
-    if ctypes.CDLL(None).adjtimex(ctypes.byref(shown)) < 0:
+    import ctypes  # noqa: PLC0415 - nodenetd does not ask
+
+    shown = ctypes.create_string_buffer(512)
+    if ctypes.CDLL(None).adjtimex(shown) < 0:
         return None
-    return bool(shown.maxerror < _UNSET_MICROSECONDS)
+    *_, largest_error = _TIMEX.unpack_from(shown.raw)
+    return bool(largest_error < _UNSET_MICROSECONDS)
