@@ -50,6 +50,11 @@ SEEDS ?= 1000
 simulate: $(STAMP) ## boot SEEDS simulated nodes with faults and check what must always hold
 	@$(RUN) tools/simulate.py --seeds $(SEEDS)
 
+INPUTS ?= 1000000
+fuzz: $(STAMP) ## attack each door: INPUTS documents of every kind, and as many messages on private buses (root)
+	@$(RUN) tools/fuzz_documents.py --inputs $(INPUTS)
+	@PYTHONPATH=daemon:tests:tools $(RUN) tools/fuzz_bus.py --messages $(INPUTS)
+
 bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/dev/benchmarks.md (root)
 	@$(RUN) tools/bench/run.py
 	@$(RUN) tools/bench/bridge.py
@@ -71,6 +76,10 @@ tree: ## install below DESTDIR with a Python of its own, for nodes that have non
 
 packages: $(STAMP) ## build the .deb, the .rpm and the system extension into build/packages
 	@$(PYTHON) packaging/forms/build_packages.py --out build/packages
+
+release: $(STAMP) ## make packages, wheel, sources, bill of materials, VEX, notes and sums in build/release
+	@rm -rf build/release
+	@$(RUN) packaging/forms/release.py --out build/release
 
 uninstall: ## remove what install made; settings and state stay
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --uninstall
@@ -95,4 +104,4 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@wheel=$$($(PYTHON) packaging/libnmstate/build_wheel.py) && $(PIP) --force-reinstall "$$wheel"
 	@touch $@
 
-.PHONY: help demo test check fmt lab bench install tree packages uninstall wheel plugin clean
+.PHONY: help demo test check fmt lab fuzz bench install tree packages release uninstall wheel plugin clean
