@@ -79,7 +79,6 @@ VLAN = Uplink(
     document(vlan("eth0", f"- name: eth0\n  type: ethernet\n  state: up\n{NO_IP}")),
     tagged=True,
 )
-LACP = Uplink("802.3ad", "bond0", LEGS, document(bond("802.3ad", "miimon: 100")))
 ACTIVE_BACKUP = Uplink("active-backup", "bond0", LEGS, document(bond("active-backup", "miimon: 100")))
 FAIL_OVER_MAC = Uplink(
     "fail-over-mac",

@@ -23,6 +23,8 @@ class Shell(abc.ABC):
     name: str
     patience: float = 1
     """The factor for all time limits: an nspawn node has 1."""
+    pause: float = 0.1
+    """Seconds between two looks of `wait_until`; what a look costs is taken from what it waits for."""
 
     @abc.abstractmethod
     def run(
@@ -73,7 +75,7 @@ class Shell(abc.ABC):
         """Repeat a command until it succeeds; returns its output."""
         patient = timeout * self.patience
         try:
-            return host.eventually(lambda: self._output(command), f"{command}", timeout=patient, pause=0.1)
+            return host.eventually(lambda: self._output(command), f"{command}", timeout=patient, pause=self.pause)
         except host.LabError as error:
             raise self._failure(str(error)) from error
 

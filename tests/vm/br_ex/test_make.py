@@ -22,7 +22,6 @@ from vm.standing import Identity, below, datapath_of_br_ex, identity, index, pro
 from vm.uplinks import (
     ACTIVE_BACKUP,
     FAIL_OVER_MAC,
-    LACP,
     LEGS,
     NIC,
     VLAN,
@@ -202,11 +201,6 @@ def held_back(vm: Vm) -> bool:
     document = status(vm)
     bridging = stage(document, "configure-ovs")
     return not document["ready"] and bridging["status"] == "waiting" and DEAD in str(bridging["detail"])
-
-
-def test_over_802_3ad(bridge: Bridge) -> None:
-    """The bond's mode and options stay."""
-    bridge(LACP)
 
 
 @pytest.mark.parametrize("uplink", [ACTIVE_BACKUP, FAIL_OVER_MAC], ids=str)

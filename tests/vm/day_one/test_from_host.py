@@ -1,4 +1,4 @@
-"""`from-host` on hosts with a bond, a VLAN on a bond, and a VRF: its file gives the same network and no difference."""
+"""`from-host` on hosts with a VLAN on a bond, and with a VRF: its file gives the same network and no difference."""
 
 from __future__ import annotations
 
@@ -38,7 +38,6 @@ VLAN = (
 )
 BLUE = "- name: blue\n  type: vrf\n  state: up\n  vrf: {port: [eth1], route-table-id: 100}\n"
 KINDS = {
-    "bond": "interfaces:\n" + bond("active-backup", "miimon: 100", STATIC) + ROUTE.format(link="bond0"),
     "vlan-on-bond": (
         "interfaces:\n"
         + bond("802.3ad", "miimon: 100, lacp_rate: fast", OFF)

@@ -22,6 +22,7 @@ class Vm(Shell):
     """A virtual machine with three NICs; number N of a lab, so that its cables have names of their own."""
 
     patience = 4
+    pause = 1.0
 
     def __init__(self, lab: Lab, name: str) -> None:
         self.name = name

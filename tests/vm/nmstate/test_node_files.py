@@ -1,4 +1,4 @@
-"""A node file that makes the links below br-ex as well: bond, VLAN, VLAN on a bond, bond of Open vSwitch (S5).
+"""A node file that makes the links below br-ex as well: bond with a VLAN on it, bond of Open vSwitch (S5).
 
 An installer's second step makes links that an early configuration cannot make, with br-ex on top, before kubelet.
 """
@@ -95,16 +95,6 @@ def over(link: str) -> str:
 
 
 CASES = (
-    Case("bond", LEGS, BOND, over("bond0"), ("bond0",), LEGS[0]),
-    Case(
-        "vlan",
-        ("eth0",),
-        ETH0 + VLAN.format(base="eth0", vid=VID, no_ip=NO_IP),
-        over(f"eth0.{VID}"),
-        (f"eth0.{VID}",),
-        "eth0",
-        tagged=True,
-    ),
     Case(
         "vlan-on-bond",
         LEGS,
@@ -155,6 +145,5 @@ def test_a_node_file_makes_the_links_below_br_ex_too(lab: Lab, vm: Vm, case: Cas
     holds(vm, lan, case)
     vm.run("systemctl start kubelet", timeout=60)
     assert vm.record("kubelet").addresses
-    if case.name in ("vlan-on-bond", "ovs-bond"):
-        vm.reboot()
-        holds(vm, lan, case)
+    vm.reboot()
+    holds(vm, lan, case)

@@ -13,7 +13,6 @@ judged like any node file.
 
 from __future__ import annotations
 
-import csv
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -92,6 +91,8 @@ def placeholders(text: str) -> dict[str, int]:
 
 def read(content: bytes) -> Table:
     """Return the table. Raises NodeFileInvalid that names the line and the column of the first mistake."""
+    import csv  # noqa: PLC0415 -- few nodes have a table
+
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import errno
 import os
-import secrets
 import stat
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -99,7 +98,7 @@ def link(path: PurePath, target: PurePath) -> None:
 def _in_place_of(path: PurePath) -> Iterator[Path]:
     """Give the path of a new file, which takes the place of *path* durably; after an error nothing has changed."""
     make_directory(path.parent)
-    temporary = Path(path.parent, STRAY + secrets.token_hex(8))
+    temporary = Path(path.parent, STRAY + os.urandom(8).hex())
     try:
         yield temporary
         temporary.rename(path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
+import os
 from collections.abc import Callable, Sequence
 
 from nodenet.core.errors import Unavailable
@@ -100,7 +100,7 @@ class NameLookup:
         self, server: IPAddress, name: str, family: Family, port: int | None = None
     ) -> frozenset[IPAddress]:
         """Return the addresses of *name* that *server* answers, none where it does not answer in time."""
-        asked = question(name, family, secrets.randbits(16))
+        asked = question(name, family, int.from_bytes(os.urandom(2)))
         answer = await ask(server, port or self._port, asked, ANSWER_SECONDS)
         with contextlib.suppress(ValueError):
             return addresses_of(answer, family) if answer else frozenset()

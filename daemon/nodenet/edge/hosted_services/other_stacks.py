@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import ctypes
 import os
 import pwd
 import socket
@@ -243,6 +242,8 @@ def _arp(address: IPv4Address, link: str) -> tuple[socket.socket, str, partial[i
 
 def _pass_on(line: socket.socket, sender: int) -> None:
     """Let the kernel drop every packet of another *sender* (classic BPF, linux/filter.h)."""
+    import ctypes  # noqa: PLC0415 -- few nodes need it, and each would pay for it at its start
+
     orders = ((0x20, 0, 0, _SENDER), (0x15, 0, 1, sender), (0x06, 0, 0, 0xFFFF), (0x06, 0, 0, 0))
     program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *order) for order in orders))
     line.setsockopt(socket.SOL_SOCKET, _SO_ATTACH_FILTER, struct.pack("HL", len(orders), ctypes.addressof(program)))

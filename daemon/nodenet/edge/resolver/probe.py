@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import secrets
+import os
 
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.resolver.dns_message import is_answer, question
@@ -65,4 +65,4 @@ class _Listener(asyncio.DatagramProtocol):
 
 def query(name: str) -> bytes:
     """Return a query for the address of *name* (empty: the root), with a number that cannot be guessed."""
-    return question(name, Family.IPV4, secrets.randbits(16))
+    return question(name, Family.IPV4, int.from_bytes(os.urandom(2)))
