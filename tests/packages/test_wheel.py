@@ -85,6 +85,12 @@ def test_a_workstation_has_what_needs_no_node(workstation: Path, tmp_path: Path)
     code, text = nodenetctl(workstation, "explain", "node-ip", "--snapshot", SNAPSHOT)
     assert code == 0
     assert "VERDICT" in text
+    (tmp_path / "fleet").mkdir()
+    (tmp_path / "fleet" / "worker-0.json").write_bytes(Path(SNAPSHOT).read_bytes())
+    code, text = nodenetctl(workstation, "fleet", tmp_path / "fleet", "--html", tmp_path / "fleet.html")
+    assert code == 0, text
+    code, text = nodenetctl(workstation, "what-if", tmp_path / "fleet", "--files", nodes)
+    assert "worker-0.yml" in text, text
     code, text = nodenetctl(workstation, "check", nodes)
     assert code == 69, "libnmstate judges a node file, and is not there"
     assert "worker-0.yml cannot be checked: No module named 'libnmstate'. Install python3-libnmstate" in text

@@ -33,6 +33,8 @@ Run `nodenetctl check` on the files as well: only it asks libnmstate."""
 EPILOG = """exit codes: 0 every file is taken and no node has a problem, 1 a node has a problem or is not known,
 64 wrong option or directory, 65 a file is refused, 78 invalid settings."""
 MOST_SETTINGS = 1 << 20
+MOST_NAMED = 40
+"""Hosts of a wave that are printed; the document has all."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -146,7 +148,7 @@ def _print(outcomes: list[Outcome], waves: list[list[str]], left_out: list[tuple
     if waves:
         print("\nOrder of the roll-out; look at each wave before the next one:")
         for number, wave in enumerate(waves, 1):
-            print(printable(f"{number:>3}. {', '.join(wave)}"))
+            print(printable(f"{number:>3}. {what_if.listed(wave, MOST_NAMED)}"))
     for place, why in left_out:
         note(printable(f"nodenetctl: {place}: left out: {why}"))
     counts = Counter(one.verdict for one in outcomes)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from ipaddress import ip_address, ip_network
 
 import pytest
@@ -90,3 +91,19 @@ def test_what_the_snapshot_cannot_say_is_named() -> None:
     assert found.unknown == ("eth1 asks for an IPv4 address, and has no lease yet",)
     words = "routes: {config: [{destination: 10.0.0.0/8, next-hop-address: 192.0.2.7, next-hop-interface: eth0}]}"
     assert applied(words).routes == ("10.0.0.0/8 via 192.0.2.7 on eth0",)
+
+
+def test_a_port_of_another_bridge_cannot_have_an_address() -> None:
+    """A file that does not name the bridge leaves the link a port of it; one that names it may take the port away."""
+    file = "interfaces: [{name: eth1, ipv4: {enabled: true, address: [{ip: 192.0.2.9, prefix-length: 24}]}}"
+    document = load("file", f"{file}]")
+    without = load("file", f"{file}, {{name: br-old, type: linux-bridge, bridge: {{port: [{{name: eth0}}]}}}}]")
+    freed = load("file", file.replace("name: eth1,", "name: eth1, controller: '',") + "]")
+    assert isinstance(document, Block)
+    assert isinstance(without, Block)
+    assert isinstance(freed, Block)
+    host = replace(
+        HOST, links=tuple(replace(each, master="br-old") if each.name == "eth1" else each for each in HOST.links)
+    )
+    assert after(host, document).refused == ("eth1 is a port of br-old and cannot have an IPv4 address",)
+    assert after(host, without).refused == after(host, freed).refused == ()

@@ -38,6 +38,8 @@ class After:
     """Name in the file → name of the link, for links that another key identifies."""
     unknown: tuple[str, ...] = ()
     routes: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
+    """Why libnmstate refuses the file for this host."""
 
 
 def after(before: Snapshot, document: Block, below: Collection[str] = ()) -> After:
@@ -55,7 +57,7 @@ def after(before: Snapshot, document: Block, below: Collection[str] = ()) -> Aft
     for item in wanted:
         made.address(item)
     words = tuple(word for _, route in routes(document) for word in made.route(route))
-    return After(made.snapshot(), made.names, tuple(dict.fromkeys(made.unknown)), words)
+    return After(made.snapshot(), made.names, tuple(dict.fromkeys(made.unknown)), words, tuple(made.refused))
 
 
 def names_of(links: Iterable[Link]) -> frozenset[str]:
@@ -79,6 +81,7 @@ class _Network:
     def __init__(self, before: Snapshot, names: dict[str, str], below: Collection[str]) -> None:
         self.names = names
         self.unknown: list[str] = []
+        self.refused: list[str] = []
         self._links = {link.name: link for link in before.links}
         self._addresses = list(before.addresses)
         self._routes = list(before.routes)
@@ -129,6 +132,8 @@ class _Network:
     def connect(self, item: Block) -> None:
         """Give the ports of *item* their controller; a port has no IP, unless its controller is a VRF."""
         kind = text(item, "type")
+        if (above := item.get("controller")) is not None and (link := self._links.get(self._name(item))):
+            self._links[link.name] = replace(link, master=getattr(above, "text", "") or None)
         ports = {self.names.get(port, port) for port in ports_of(item)}
         if not ports or kind in NICS:
             return
@@ -152,7 +157,16 @@ class _Network:
         for family in Family:
             section = item.get(family.value)
             if isinstance(section, Block):
+                self._refuse_port(name, family, section)
                 self._family(name, family, section)
+
+    def _refuse_port(self, name: str, family: Family, section: Block) -> None:
+        """Note the refusal of an IP for a port: one whose controller the file does not name stays a port."""
+        link = self._links.get(name)
+        above = self._links.get(link.master or "") if link else None
+        asks = isinstance(section.get("address"), Block) or _is_leased(section, family, has_lease=False)
+        if above and above.kind not in (*HOLDS_IP, "openvswitch") and asks and not _says_no(section, "enabled"):
+            self.refused.append(f"{name} is a port of {above.name} and cannot have an {family} address")
 
     def _family(self, name: str, family: Family, section: Block) -> None:
         if _says_no(section, "enabled"):

@@ -104,26 +104,23 @@ def outcome(one: Host, files: NewFiles, policy: Policy, old: NodeFile | None = N
         return replace(stays, verdict=REFUSED, problems=(cause,))
     if wish.document is None:
         return replace(stays, verdict=UNCHANGED, notes=(f"{file.name} asks for nothing",))
-    return _predicted(one, file, wish, policy, old)
+    return _predicted(stays, one, wish, policy, old)
 
 
-def _predicted(one: Host, file: NodeFile, wish: Desired, policy: Policy, old: NodeFile | None) -> Outcome:
+def _predicted(stays: Outcome, one: Host, wish: Desired, policy: Policy, old: NodeFile | None) -> Outcome:
     before = one.snapshot or Snapshot()
     below = _below_bridge(one, before, wish)
     then = after(before, wish.document, below) if wish.document else After(before, {})
-    asked = replace(policy, named=wish.demands.families)
-    selection = chosen(one, then.snapshot, asked)
+    if then.refused:
+        return replace(stays, verdict=REFUSED, problems=tuple(dict.fromkeys(then.refused)))
+    selection = chosen(one, then.snapshot, replace(policy, named=wish.demands.families))
     uplink, refused = _uplink(one, then.snapshot, selection, wish)
     problems = [*refused, *_ways_out(before, then, policy), *_node_ips(one, then, selection)]
     touched = sorted(below & wish.links.existing)
     notes = [f"{link} is below {BRIDGE}: its IP changes only after `nodenetctl bridge remove`" for link in touched]
-    is_old = file.digest == one.applied
-    return Outcome(
-        one.name,
-        one.role,
-        UNCHANGED if is_old else TAKEN,
-        file.name,
-        file.digest,
+    return replace(
+        stays,
+        verdict=UNCHANGED if stays.digest == one.applied else TAKEN,
         node_ips=tuple(map(str, selection.node_ips)),
         link=selection.link or "",
         uplink=uplink,
