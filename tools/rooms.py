@@ -30,7 +30,8 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
-    "uplink_health": ("boot", "kernel", "open_vswitch"),
+    "fleet": ("kernel", "node_ip"),
+    "uplink_health": ("boot", "kernel", "network_manager", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
     "status": ("boot", "metrics", "node_ip", "trial"),
     "hosted_services": ("boot", "kernel", "metrics", "node_file", "open_vswitch", "settings", "status"),
@@ -48,6 +49,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "bus": ("core.boot", "core.status", "core.trial"),
     "clock": (),
     "files": (),
+    "fleet": ("core.report",),
     "hosted_services": (
         "core.kernel",
         "core.resolver",

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from nodenet.cli import status
-from nodenet.cli.outputs import Table, note, printable
+from nodenet.cli.outputs import Table, has_colours, note, printable
 from nodenet.core.errors import NodenetError, Unavailable
 
 DESCRIPTION = """Show what answered before and after the last apply of a node file, and whether the file was kept.
@@ -94,4 +93,4 @@ def _text(document: dict[str, Any]) -> str:
     verdict = "was kept" if document["kept"] else "is not kept"
     lines = [f"{document['node_file']} {verdict}.", *(f"{text}." for text in document["failed"])]
     lines += [f"Not counted: {text}." for text in document["noted"]]
-    return "\n".join([table.render(coloured=sys.stdout.isatty()), "", *map(printable, lines)])
+    return "\n".join([table.render(coloured=has_colours()), "", *map(printable, lines)])

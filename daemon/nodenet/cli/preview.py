@@ -95,7 +95,7 @@ def read(path: Path) -> NodeFile:
 def own() -> NodeFile:
     """Return this node's node file. Raises UsageInvalid where it has none, NodenetError."""
     path = own_path()
-    return NodeFiles(disk, Nmstate(), path.parent).read(path.name, _hostname())
+    return NodeFiles(disk, Nmstate(), path.parent).read(path.name, own_name())
 
 
 def own_path() -> PurePath:
@@ -103,13 +103,13 @@ def own_path() -> PurePath:
     from nodenet.core.settings import parse  # noqa: PLC0415
 
     directory = parse.parse(settings_files.read()).settings.node_file_dir
-    search = NodeFiles(disk, Nmstate(), PurePath(directory)).find(_hostname())
+    search = NodeFiles(disk, Nmstate(), PurePath(directory)).find(own_name())
     if search.found is None:
         raise UsageInvalid(f"this node has no node file in {directory}", remedy="Name a file")
     return PurePath(directory) / search.found
 
 
-def _hostname() -> str:
+def own_name() -> str:
     """Return the name by which the node file is found: nodenetd's, else the kernel's."""
     from nodenet.core.hostname.name import normalised  # noqa: PLC0415
 

@@ -159,7 +159,10 @@ desiredState: {interfaces: [{name: "{{ capture.a.interfaces.0.name }}", type: et
 async def test_a_confirmed_file_is_installed_and_good() -> None:
     """No boot counts against it, and it is the last known good one."""
     rig = Rig([None, Decision.CONFIRM])
+    before = [rig.store.read(path) for path in (NEW_FILE, PurePosixPath("/etc/nmstate/openshift/applied"))]
+    assert before[0] is None
     assert await rig.hold() == OWN
+    assert rig.store.read(PurePosixPath("/etc/nmstate/openshift/applied")) == TEXT, "what other stages know"
     assert (rig.nmstate.applied, rig.nmstate.committed) == ([TEXT.decode()], ["/checkpoint/1"])
     assert (rig.manager.extended, rig.until) == ([("/checkpoint/1", 70)], 160.0)
     content = rig.files.content

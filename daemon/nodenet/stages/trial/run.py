@@ -49,7 +49,7 @@ from nodenet.stages.apply.policies import resolved
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.recorder import Recorder, Story, shown_now
-from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
+from nodenet.stages.apply.records import NEW_FILE, PRIVATE
 from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
@@ -308,12 +308,11 @@ class TrialRun:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
         digest = job.file.digest
         self._forget_aside(job)
+        store = self._edges.store
+        store.save(PurePosixPath(self._directory / APPLIED), job.file.text.encode())
+        if job.is_good:
+            store.save(NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id)))
         with suppress(PublishFailed):
-            self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
-            if job.is_good:
-                Records(self._edges.files).save(
-                    NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
-                )
             kind, verb = (Kind.ROLLBACK, "rollback") if job.entry else (Kind.TRIAL, "try")
             story = Story(kind, job.facts.hostname, f"{verb} by {job.order.who}", good=job.is_good, was=job.was)
             await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
