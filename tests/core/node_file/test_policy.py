@@ -118,7 +118,7 @@ def test_a_capture_that_finds_nothing_is_refused_with_its_place() -> None:
 
 
 def test_the_kept_document_asks_for_no_more_than_the_policy() -> None:
-    """An entry that a capture gives whole asks for what differs; the address of a lease is nobody's wish."""
+    """An entry that a capture gives whole asks for what differs; the address of a lease is no wish."""
     text = """capture:
   nics: interfaces.type=="ethernet"
   quiet: capture.nics | interfaces.lldp.enabled:=true
