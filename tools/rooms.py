@@ -30,7 +30,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
-    "fleet": ("kernel", "node_ip"),
+    "fleet": ("br_ex", "history", "hostname", "kernel", "node_file", "node_ip"),
     "uplink_health": ("boot", "kernel", "network_manager", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
     "status": ("boot", "metrics", "node_ip", "trial"),

@@ -3,7 +3,7 @@
 _shtab_nodenetctl_explain_subparsers=(node-ip br-ex hostname nmstate api-int vip hosted)
 _shtab_nodenetctl_bridge_subparsers=(remove make)
 _shtab_nodenetctl_day_one_subparsers=(check show early keyfiles ignition machine-config secret from-csv from-host install-config)
-_shtab_nodenetctl_subparsers=(status doctor monitor boot-report explain hosted claims check diff try confirm rollback history reload reselect bridge adopt hand-back wait snapshot settings day-one report fleet version)
+_shtab_nodenetctl_subparsers=(status doctor monitor boot-report explain hosted claims check diff try confirm rollback history reload reselect bridge adopt hand-back wait snapshot settings day-one report fleet what-if version)
 
 _shtab_nodenetctl_status_option_strings=(-h --help --json --wait --timeout --file)
 _shtab_nodenetctl_doctor_option_strings=(-h --help --json)
@@ -48,6 +48,7 @@ _shtab_nodenetctl_day_one_install_config_option_strings=(-h --help --node-files 
 _shtab_nodenetctl_day_one_option_strings=(-h --help)
 _shtab_nodenetctl_report_option_strings=(-h --help --output --json)
 _shtab_nodenetctl_fleet_option_strings=(-h --help --control-plane --expect --odd --html --json)
+_shtab_nodenetctl_what_if_option_strings=(-h --help --control-plane --files --settings --json)
 _shtab_nodenetctl_version_option_strings=(-h --help)
 _shtab_nodenetctl_option_strings=(-h --help --version)
 
@@ -96,6 +97,9 @@ _shtab_nodenetctl_report___output_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_fleet_pos_0_COMPGEN=_shtab_compgen_dirs
 _shtab_nodenetctl_fleet___expect_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_fleet___html_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_what_if_pos_0_COMPGEN=_shtab_compgen_dirs
+_shtab_nodenetctl_what_if___files_COMPGEN=_shtab_compgen_dirs
+_shtab_nodenetctl_what_if___settings_COMPGEN=_shtab_compgen_files
 
 _shtab_nodenetctl_explain_node_ip___families_choices=(auto ipv4 ipv6 ipv4,ipv6 ipv6,ipv4)
 _shtab_nodenetctl_explain_node_ip___network_type_choices=(OVNKubernetes)
@@ -108,7 +112,7 @@ _shtab_nodenetctl_bridge_pos_0_choices=(remove make)
 _shtab_nodenetctl_wait_pos_0_choices=(hostname nmstate resolv-prepender nodeip configure-ovs hosted-services)
 _shtab_nodenetctl_day_one_check___step_choices=(first second both)
 _shtab_nodenetctl_day_one_pos_0_choices=(check show early keyfiles ignition machine-config secret from-csv from-host install-config)
-_shtab_nodenetctl_pos_0_choices=(status doctor monitor boot-report explain hosted claims check diff try confirm rollback history reload reselect bridge adopt hand-back wait snapshot settings day-one report fleet version)
+_shtab_nodenetctl_pos_0_choices=(status doctor monitor boot-report explain hosted claims check diff try confirm rollback history reload reselect bridge adopt hand-back wait snapshot settings day-one report fleet what-if version)
 
 _shtab_nodenetctl_status__h_nargs=0
 _shtab_nodenetctl_status___help_nargs=0
@@ -249,6 +253,9 @@ _shtab_nodenetctl_fleet__h_nargs=0
 _shtab_nodenetctl_fleet___help_nargs=0
 _shtab_nodenetctl_fleet___odd_nargs=0
 _shtab_nodenetctl_fleet___json_nargs=0
+_shtab_nodenetctl_what_if__h_nargs=0
+_shtab_nodenetctl_what_if___help_nargs=0
+_shtab_nodenetctl_what_if___json_nargs=0
 _shtab_nodenetctl_version__h_nargs=0
 _shtab_nodenetctl_version___help_nargs=0
 _shtab_nodenetctl_pos_0_nargs=A...

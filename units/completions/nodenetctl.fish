@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --for --hint --host --hosts --html --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
+set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --hint --host --hosts --html --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -262,5 +262,12 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l odd -d 'print only 
 complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'write one HTML page in place of the table'
 complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l json -d 'print a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using fleet; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_directories)" -d 'the folder with the documents'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a what-if -d 'show what new node files would do to each node of a fleet, and a roll-out order'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l control-plane -x -d 'host names of control-plane nodes; may be repeated (default: *master*, *control*, cp[0-9]*, *-cp[0-9]*, *-cp-*, cp-*)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l files -xka "(__fish_complete_directories)" -d 'the new node files, with hosts.csv if they need it'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l settings -xka "(__fish_complete_path (commandline -ct))" -d 'the settings of all nodes (default: those in each report)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l json -d 'print a JSON document'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_directories)" -d 'the folder with the documents'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a version -d 'print the version'
 complete -c nodenetctl -n '_shtab_nodenetctl_using version' -s h -l help -d 'show this help message and exit'

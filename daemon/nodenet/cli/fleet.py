@@ -17,6 +17,7 @@ from nodenet.core.fleet.host import CONTROL_PLANE, Host, Options, host
 from nodenet.core.fleet.shown import Fleet
 from nodenet.edge.files import disk
 from nodenet.edge.fleet import saved
+from nodenet.edge.fleet.saved import Saved
 
 DESCRIPTION = """Show the nodes of a fleet in one table and mark the odd ones: degraded, another MTU, version or node
 file than most nodes of its role, an address, MAC or host name that another node has too, a boot ten times slower. DIR
@@ -73,8 +74,7 @@ def write(path: Path, text: str) -> None:
 def gathered(arguments: argparse.Namespace) -> Fleet:
     """Return the fleet of the command line. Raises UsageInvalid."""
     left_out: list[tuple[str, str]] = []
-    # Ten thousand snapshots with the links of pods do not fit into memory.
-    hosts = [replace(one, snapshot=None, state={}) for one in hosts_of(arguments, left_out)]
+    hosts = [without_network(one) for one, _ in hosts_of(arguments, left_out)]
     kept, older = odd.newest(hosts)
     marks = odd.marks(kept)
     missing: tuple[str, ...] = ()
@@ -86,8 +86,13 @@ def gathered(arguments: argparse.Namespace) -> Fleet:
     return Fleet(tuple(kept), marks, missing, tuple(left_out))
 
 
-def hosts_of(arguments: argparse.Namespace, left_out: list[tuple[str, str]]) -> Iterator[Host]:
-    """Yield every node of the directory; *left_out* gets places that are no node, and why.
+def without_network(one: Host) -> Host:
+    """Return a host without its snapshot: ten thousand of them, with the links of pods, do not fit into memory."""
+    return replace(one, snapshot=None, state={})
+
+
+def hosts_of(arguments: argparse.Namespace, left_out: list[tuple[str, str]]) -> Iterator[tuple[Host, Saved]]:
+    """Yield every node of the directory with its documents; *left_out* gets places that are no node, and why.
 
     Raises UsageInvalid, also if there is no node.
     """
@@ -96,7 +101,7 @@ def hosts_of(arguments: argparse.Namespace, left_out: list[tuple[str, str]]) -> 
     for one in saved.nodes(str(arguments.directory)):
         if one.name:
             found = True
-            yield host(one.name, one.place, one.documents, one.problems, options)
+            yield host(one.name, one.place, one.documents, one.problems, options), one
         else:
             left_out.append((one.place, "; ".join(one.problems)))
     if not found:

@@ -39,6 +39,7 @@ VERBS = {
     "day-one": "make Ignition, MachineConfig, Secret and install-config from a folder of node files",
     "report": "write one archive for a bug report: status, journal, network and versions, without secrets",
     "fleet": "show many nodes in one table or HTML page, from saved reports, and mark the odd ones",
+    "what-if": "show what new node files would do to each node of a fleet, and a roll-out order",
     "version": "print the version",
 }
 MODULES = {"try": "try_file"}

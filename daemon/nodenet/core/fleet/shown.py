@@ -102,6 +102,8 @@ thead th{position:sticky;top:0;background:Canvas}
 button{font:inherit;font-weight:600;background:none;border:0;padding:0;cursor:pointer;color:inherit}
 th[aria-sort=ascending] button::after{content:" \\25B2"}
 th[aria-sort=descending] button::after{content:" \\25BC"}
+td{white-space:nowrap}
+td:last-child{white-space:normal;min-width:20rem}
 td.odd{background:var(--mark);color:var(--odd);font-weight:600}
 tbody{content-visibility:auto}
 .controls{margin:.6rem 0;display:flex;gap:1rem;align-items:center;flex-wrap:wrap}

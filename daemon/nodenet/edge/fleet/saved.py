@@ -25,6 +25,9 @@ WANTED = (CONTENTS, "status.json", "status.txt", "settings.txt", "snapshot.json"
 LATE = "ip-address.txt"
 """It has the MTU of links; snapshots of older versions have none. The journals are before it."""
 DEEPEST = 3
+NODE_FILES = "node-files/"
+MOST_NODE_FILES = 20
+"""Of one report: a node has all files of its cluster, and its own ones are first."""
 _KIND = re.compile(r"(?:^|[._-])(snapshot|state|status)$")
 _ARCHIVES = (".tar.gz", ".tgz")
 _DAMAGED = (OSError, EOFError, tarfile.TarError, zlib.error, ValueError, RecursionError)
@@ -147,7 +150,7 @@ class _Reading:
             for member in archive:
                 archive.members = []  # a stream needs no list of what was read
                 top, _, name = member.name.partition("/")
-                if top in ("", ".", "..") or name not in (*WANTED, LATE) or name in documents:
+                if top in ("", ".", "..") or not _is_wanted(name, documents):
                     continue
                 content = archive.extractfile(member) if member.isreg() else None
                 if content is None:
@@ -206,6 +209,13 @@ class _Limited:
         if self._left < 0:
             raise _TooLarge(f"more than {self._most >> 20} MiB: the rest is not read")
         return content
+
+
+def _is_wanted(name: str, documents: dict[str, bytes]) -> bool:
+    if name in documents:
+        return False
+    found = sum(each.startswith(NODE_FILES) for each in documents)
+    return name in (*WANTED, LATE) or (name.startswith(NODE_FILES) and found < MOST_NODE_FILES)
 
 
 def _words(error: Exception) -> str:
