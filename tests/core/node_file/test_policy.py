@@ -205,6 +205,12 @@ def test_a_document_of_any_size_is_not_built() -> None:
         policy.filled("a.yml", block(f"capture: {{a: all}}\ndesired: {{interfaces: [{links}]}}\n"), network)
 
 
+def test_the_bridges_that_a_template_names_are_known_before_it_is_resolved() -> None:
+    """configure-ovs stands aside for a unit that has applied the policy."""
+    text = "capture: {a: all}\ndesired: {interfaces: [{name: br-ex, type: ovs-bridge}, {name: eth0}]}\n"
+    assert content.judge(NodeFile.of("a.yml", text)).desired.brings_bridge
+
+
 def test_the_record_keeps_the_newest_documents() -> None:
     found: dict[str, str] = {}
     for number in range(5):
