@@ -1,5 +1,7 @@
 """The JSON Schema of node files, for editors and pipelines: this writes docs/node-file.schema.json.
 
+A copy is in the package, and so in the wheel.
+
 It is made from the table that `nodenetctl check` uses, so both know the same keys. A schema cannot judge values (an
 address, a VLAN id in its range) or what two parts of a document contradict: `nodenetctl check` does.
 """
@@ -19,6 +21,7 @@ from nodenet.core.node_file.values import MADE, SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "node-file.schema.json"
+IN_THE_WHEEL = ROOT / "daemon" / "nodenet" / PAGE.name
 _DIGITS = r"^[-+]?([0-9]+|0x[0-9a-fA-F]+)$"
 _WORDS = ["1", "true", "yes", "on", "y", "0", "false", "no", "off", "n"]
 _KINDS: dict[str, dict[str, Any]] = {
@@ -84,4 +87,5 @@ def text() -> str:
 
 
 if __name__ == "__main__":
-    PAGE.write_text(text(), encoding="utf-8")
+    for path in (PAGE, IN_THE_WHEEL):
+        path.write_text(text(), encoding="utf-8")

@@ -169,7 +169,7 @@ def test_a_standard_input_that_is_too_large_is_refused_and_not_cut_off() -> None
 
 
 def test_a_shared_file_is_checked_for_each_host_of_the_table(tmp_path: Path) -> None:
-    """A finding has the host; addresses of two rows are compared; a column without use is a warning."""
+    """A finding has the host; addresses of two rows are compared; a column without use is an error."""
     address = "  ipv4:\n    enabled: true\n    address:\n    - ip: $(address)\n      prefix-length: $(prefix)\n"
     (tmp_path / "cluster.yml").write_text(GOOD + address)
     rows = "host,address,prefix,rack\nworker-0,192.0.2.10,24,a\nworker-1,192.0.2.10,33,b\n"
@@ -180,7 +180,7 @@ def test_a_shared_file_is_checked_for_each_host_of_the_table(tmp_path: Path) -> 
         "cluster.yml for worker-1, line 9, column 22: interfaces[0].ipv4.address[0].prefix-length = 33" in done.stderr
     )
     assert "worker-0.yml, line 8 gives another host the same address" in done.stderr
-    assert "warning: hosts.csv: no node file asks for the column rack" in done.stderr
+    assert "hosts.csv, line 1, column 4: cluster.yml does not ask for rack. Remove the column, or write" in done.stderr
     (tmp_path / "hosts.csv").write_text("host,address,prefix\nworker-0,192.0.2.10,24\nworker-1,192.0.2.11,24\n")
     done = nodenetctl("check", str(tmp_path))
     assert (done.returncode, [line.partition("(")[0] for line in done.stdout.splitlines()]) == (

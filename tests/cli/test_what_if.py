@@ -99,6 +99,19 @@ def test_a_file_that_would_be_refused_has_exit_code_65(
     assert said in five["problems"][0]
 
 
+def test_what_a_policy_leads_to_is_known_on_the_host_only(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It is neither taken nor without effect; a wrong one is refused."""
+    policy = """capture: {nic: 'interfaces.type=="ethernet"'}
+desiredState: {interfaces: [{name: "{{ capture.nic.interfaces.0.name }}", type: ethernet, mtu: 1400}]}
+"""
+    code, found = ask(fleet, capsys, cluster=MTU, worker_5=policy, worker_6=policy.replace("==", "="))
+    five, six = found["hosts"]["worker-5"], found["hosts"]["worker-6"]
+    assert (five["verdict"], five["file"]) == ("not known", "worker-5.yml")
+    assert five["problems"][0].startswith("worker-5.yml is an NMState policy: `nodenetctl diff` on the host says")
+    assert (code, six["verdict"]) == (65, "refused")
+    assert "is no operator" in six["problems"][0]
+
+
 def test_values_of_each_host_are_filled_in(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """By host name or MAC; a host without a row is refused, as on the node."""
     table = (

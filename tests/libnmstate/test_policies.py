@@ -9,8 +9,10 @@ import pytest
 
 import libnmstate
 from libnmstate.error import NmstateError
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import policy
 from nodenet.core.node_file.yaml_text import Block, load
+from nodenet.edge.nmstate.client import Nmstate
 
 
 def nic(name: str, number: int, **more: object) -> dict[str, Any]:
@@ -177,3 +179,16 @@ def test_what_libnmstate_refuses_nodenet_refuses_with_a_place(expression: str) -
     (found, *_) = policy.findings(block(text))
     assert (found.line, found.key) == (1, "capture.a")
     assert found.remedy
+
+
+async def test_a_document_that_is_not_that_of_the_policy_is_refused() -> None:
+    """Libnmstate decides; its own answer has only what differs."""
+    text = CASES["bond by description"]
+    made = policy.filled("policy", block(text), CURRENT).document
+    async with Nmstate().transaction() as transaction:
+        found = await transaction.of_policy(text, json.dumps(made), CURRENT)
+        assert [each["name"] for each in found["interfaces"]] == ["bond0"]
+        other = json.dumps(made).replace("eth2", "eth3")
+        with pytest.raises(NmstateFailure, match="another document of this policy than nodenet") as refused:
+            await transaction.of_policy(text, other, CURRENT)
+    assert refused.value.kind is FailureKind.INVALID

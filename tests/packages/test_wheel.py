@@ -96,6 +96,11 @@ def test_a_workstation_has_what_needs_no_node(workstation: Path, tmp_path: Path)
     assert "worker-0.yml cannot be checked: No module named 'libnmstate'. Install python3-libnmstate" in text
 
 
+def test_editors_find_the_schema_of_node_files_in_the_wheel(workstation: Path) -> None:
+    (found,) = workstation.parent.glob("lib/python3.*/site-packages/nodenet/node-file.schema.json")
+    assert found.read_bytes() == (ROOT / "docs/node-file.schema.json").read_bytes()
+
+
 def test_with_the_libnmstate_of_the_distribution_check_works(workstation: Path, tmp_path: Path) -> None:
     """As `pipx install --system-site-packages` makes it visible."""
     library = next((workstation.parent / "lib").glob("python3.*/site-packages"))

@@ -220,24 +220,20 @@ async def _check(transaction: Transaction, directory: Path, name: str) -> list[C
 
 
 def _of_each_host(directory: Path, file: NodeFile) -> Iterator[tuple[str, NodeFile, tuple[Finding, ...]]]:
-    """Yield host, its document and the warnings about the table, for each row. Raises NodeFileInvalid."""
+    """Yield host, its document and what is wrong with the table, for each row. Raises NodeFileInvalid."""
     content, distrust = _read(directory, host_values.TABLE)
     table = host_values.read(content)
     if not table.rows:
         raise NodeFileInvalid(f"{host_values.TABLE} has no row", remedy="Add a row for each host")
-    idle = tuple(
-        Finding(
-            f"{host_values.TABLE}: no node file asks for the column {column}",
-            f"Remove it, or write $({column}) where it belongs",
-            severity=Severity.WARNING,
-        )
-        for column in host_values.unused(file.text, table)
-    )
+    try:
+        host_values.need_all(file.name, file.text, table)
+    except NodeFileInvalid as error:
+        distrust = (*distrust, _of(error))
     for row in table.rows:
         yield (
             row.name,
             find.read(file.name, host_values.filled(file.name, file.text, table, row).encode()),
-            distrust + idle,
+            distrust,
         )
 
 

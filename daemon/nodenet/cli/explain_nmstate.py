@@ -14,7 +14,7 @@ from nodenet.core.errors import NodenetError, Unavailable
 DESCRIPTION = """Show what answered before and after the last apply of a node file, and whether the file was kept.
 
 The answer is what nodenetd wrote with the last apply of this boot. nodenetd need not run. docs/probes.md explains which
-silence rolls a file back."""
+silence rolls a file back. If the node file is an NMState policy, the document that it led to is printed as well."""
 EPILOG = """exit codes: 0 the file was kept, or nothing was applied in this boot, 1 it was rolled back, its trial is not
 over, or its apply was interrupted."""
 GOOD, BAD = "32", "31"

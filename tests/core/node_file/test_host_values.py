@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.node_file.host_values import Identity, Table, filled, placeholders, read, unused
+from nodenet.core.node_file.host_values import Identity, Table, filled, need_all, placeholders, read
 
 DOCUMENT = """\
 # the address is $(comment)
@@ -129,8 +131,21 @@ def test_a_value_that_is_missing_is_named() -> None:
     )
 
 
-def test_a_column_without_use_is_known() -> None:
-    assert unused("a: $(address)\n", read(TABLE)) == ("vlan",)
+def test_a_value_that_no_file_asks_for_is_named() -> None:
+    need_all("c.yml", "a: $(address)/$(vlan)\n", read(TABLE))
+    with pytest.raises(NodeFileInvalid, match=r"hosts\.csv, line 1, column \d: c\.yml does not ask for vlan"):
+        need_all("c.yml", "a: $(address)\n# $(vlan)\n", read(TABLE))
+
+
+def test_a_table_of_100_000_hosts_is_read_in_seconds() -> None:
+    """Its size is bounded before that: 1 MiB on a node, 32 MiB as an inventory."""
+    rows = "".join(
+        f"worker-{number},10.{number >> 16}.{number >> 8 & 255}.{number & 255}\n" for number in range(100_000)
+    )
+    began = time.process_time()
+    table = read(f"host,address\n{rows}".encode())
+    assert table.row_of(Identity("worker-99999")).cells["address"] == "10.1.134.159"
+    assert time.process_time() - began < 10
 
 
 @given(st.binary(max_size=200))

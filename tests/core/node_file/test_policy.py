@@ -118,7 +118,7 @@ def test_a_capture_that_finds_nothing_is_refused_with_its_place() -> None:
 
 
 def test_the_kept_document_asks_for_no_more_than_the_policy() -> None:
-    """An entry that a capture gives whole asks for what differs; the address of a lease is nobody's wish."""
+    """An entry that a capture gives whole asks for what differs; the address of a lease is no wish."""
     text = """capture:
   nics: interfaces.type=="ethernet"
   quiet: capture.nics | interfaces.lldp.enabled:=true
@@ -203,6 +203,12 @@ def test_a_document_of_any_size_is_not_built() -> None:
     links = ", ".join(['"{{ capture.a.interfaces.0 }}"'] * 2000)
     with pytest.raises(NodeFileInvalid, match="the document would be larger than 1024 KiB"):
         policy.filled("a.yml", block(f"capture: {{a: all}}\ndesired: {{interfaces: [{links}]}}\n"), network)
+
+
+def test_the_bridges_that_a_template_names_are_known_before_it_is_resolved() -> None:
+    """configure-ovs stands aside for a unit that has applied the policy."""
+    text = "capture: {a: all}\ndesired: {interfaces: [{name: br-ex, type: ovs-bridge}, {name: eth0}]}\n"
+    assert content.judge(NodeFile.of("a.yml", text)).desired.brings_bridge
 
 
 def test_the_record_keeps_the_newest_documents() -> None:

@@ -61,16 +61,18 @@ def test_br_ex_over_the_link_of_the_default_route(product_node: NodeFactory, lan
     document = settle(node)
     assert (document["health"], document["link"]) == ("ok", "br-ex"), document
     assert stage(document, "configure-ovs")["detail"] == "worker-0.yml defines br-ex itself"
-    before = disk_times(node)
+    own = node.run(["stat", "-c", "%n %Y", KEPT, node_file("applied")]).stdout
     node.reboot()
     document = settle(node)
     assert (document["health"], document["link"]) == ("ok", "br-ex"), document
     assert stage(document, "nmstate")["detail"] == "worker-0.yml is applied already and the state matches it"
+    assert node.run(["stat", "-c", "%n %Y", KEPT, node_file("applied")]).stdout == own
+    before = disk_times(node)
     node.run(["nodenetctl", "reload", "--wait"])
     assert disk_times(node) == before
     assert node.run("nodenetctl diff").stdout == "worker-0.yml changes nothing on this node.\n"
     assert '"name": "eth0"' in node.run("nodenetctl explain nmstate").stdout
-    assert "# NMState policy worker-0.yml, resolved on this node" in node.run("nodenetctl history show 1").stdout
+    assert "# NMState policy worker-0.yml, resolved on this node" in node.run("nodenetctl history 1").stdout
     assert causes(node) == []
     nothing_left(node)
 

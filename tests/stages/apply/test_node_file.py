@@ -215,6 +215,11 @@ def test_a_port_of_a_bond_is_known_by_the_address_that_it_had() -> None:
     [
         ({}, "worker-7", "hosts.csv: no row is for worker-7 (MAC addresses: none)"),
         ({str(DIRECTORY / "hosts.csv"): "host,size\nworker-0,1\n"}, "worker-0", "hosts.csv has no column 'mtu'"),
+        (
+            {str(DIRECTORY / "hosts.csv"): "host,mtu,size\nworker-0,1400,1\n"},
+            "worker-0",
+            "hosts.csv, line 1, column 3: cluster.yml does not ask for size",
+        ),
     ],
 )
 def test_a_host_without_its_values_is_refused(files: dict[str, str], hostname: str, cause: str) -> None:

@@ -74,7 +74,9 @@ class NewFiles:
             raise NodeFileInvalid(f"{name} asks for values of each host, and there is no {host_values.TABLE}")
         table = host_values.read(self.read(host_values.TABLE))
         row = table.row_of(Identity(normalised(hostname), frozenset(map(mac_key, macs_of(snapshot)))))
-        return find.read(name, host_values.filled(name, file.text, table, row).encode())
+        filled = host_values.filled(name, file.text, table, row)
+        host_values.need_all(name, file.text, table)
+        return find.read(name, filled.encode())
 
     def desired(self, file: NodeFile) -> Desired:
         """Return what *file* asks for. Raises NodeFileInvalid for what is wrong with it."""
@@ -103,7 +105,9 @@ def outcome(one: Host, files: NewFiles, policy: Policy, old: NodeFile | None = N
         cause = f"{file.name} names {', '.join(gone)}, and this host has no such link"
         return replace(stays, verdict=REFUSED, problems=(cause,))
     if wish.document is None:
-        return replace(stays, verdict=UNCHANGED, notes=(f"{file.name} asks for nothing",))
+        cause = f"{file.name} is an NMState policy: `nodenetctl diff` on the host says what it leads to there"
+        nothing = replace(stays, verdict=UNCHANGED, notes=(f"{file.name} asks for nothing",))
+        return replace(stays, problems=(cause,)) if wish.is_policy else nothing
     return _predicted(stays, one, wish, policy, old)
 
 

@@ -87,7 +87,9 @@ def judge(file: NodeFile) -> Judged:
         )
         return Judged(Desired(empty=False), (finding,), document)
     if policy.is_policy(document):
-        wish = Desired(empty=False, secrets=secrets_of(document), is_policy=True)
+        filled = policy.template(document)
+        bridges = _desired(filled).bridges if filled else frozenset[str]()
+        wish = Desired(empty=False, bridges=bridges, secrets=secrets_of(document), is_policy=True)
         return Judged(wish, ordered(policy.findings(document)), document)
     return Judged(_desired(document), ordered(_findings(document)), document)
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
 from io import StringIO
 
 from nodenet.core.errors import NodeFileInvalid
@@ -89,8 +90,12 @@ def placeholders(text: str) -> dict[str, int]:
     return found
 
 
+@lru_cache(maxsize=2)
 def read(content: bytes) -> Table:
-    """Return the table. Raises NodeFileInvalid that names the line and the column of the first mistake."""
+    """Return the table; a boot that waits asks for it once a second.
+
+    Raises NodeFileInvalid that names the line and the column of the first mistake.
+    """
     import csv  # noqa: PLC0415 -- few nodes have a table
 
     try:
@@ -127,10 +132,13 @@ def filled(name: str, text: str, table: Table, row: Row) -> str:
     )
 
 
-def unused(text: str, table: Table) -> tuple[str, ...]:
-    """Return the columns that the document does not ask for."""
+def need_all(name: str, text: str, table: Table) -> None:
+    """Return when the document *text*, of the file *name*, asks for every column. Raises NodeFileInvalid."""
     asked = placeholders(text)
-    return tuple(column for column in table.values if column not in asked)
+    for number, column in enumerate(table.columns, 1):
+        if column in table.values and column not in asked:
+            cause = f"line 1, column {number}: {name} does not ask for {column}"
+            raise _refused(cause, f"Remove the column, or write $({column}) into {name} where it belongs")
 
 
 def mac_key(written: str) -> str:

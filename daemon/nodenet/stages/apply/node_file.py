@@ -91,6 +91,7 @@ class NodeFiles:
             raise NodeFileInvalid(cause, remedy=f"Write the values into {host_values.TABLE}, a row for each host")
         table = host_values.read(self._files.read_node_file(self.directory, host_values.TABLE))
         text = host_values.filled(name, file.text, table, table.row_of(self._identity(hostname)))
+        host_values.need_all(name, file.text, table)
         return find.read(name, text.encode())
 
     def _identity(self, hostname: str | None) -> Identity:
