@@ -30,6 +30,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
+    "page": ("boot_report", "report"),
     "uplink_health": ("boot", "kernel", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
     "status": ("boot", "metrics", "node_ip", "trial"),

@@ -45,7 +45,7 @@ _shtab_nodenetctl_day_one_from_csv_option_strings=(-h --help --file --out --forc
 _shtab_nodenetctl_day_one_from_host_option_strings=(-h --help --out --force)
 _shtab_nodenetctl_day_one_install_config_option_strings=(-h --help --node-files --extract --map --out --force)
 _shtab_nodenetctl_day_one_option_strings=(-h --help)
-_shtab_nodenetctl_report_option_strings=(-h --help --output --json)
+_shtab_nodenetctl_report_option_strings=(-h --help --output --html --from --json)
 _shtab_nodenetctl_version_option_strings=(-h --help)
 _shtab_nodenetctl_option_strings=(-h --help --version)
 
@@ -91,6 +91,8 @@ _shtab_nodenetctl_day_one_install_config_pos_0_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_day_one_install_config___node_files_COMPGEN=_shtab_compgen_dirs
 _shtab_nodenetctl_day_one_install_config___out_COMPGEN=_shtab_compgen_files
 _shtab_nodenetctl_report___output_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_report___html_COMPGEN=_shtab_compgen_files
+_shtab_nodenetctl_report___from_COMPGEN=_shtab_compgen_files
 
 _shtab_nodenetctl_explain_node_ip___families_choices=(auto ipv4 ipv6 ipv4,ipv6 ipv6,ipv4)
 _shtab_nodenetctl_explain_node_ip___network_type_choices=(OVNKubernetes)
