@@ -202,6 +202,7 @@ interfaces:
       hunter-block
       hunter-more
     identity: me
+    password: hunter-third
   mtu: 1500
 - {name: eth1, 802.1x: {password: "hunter-a
    hunter-b", identity: you}}
@@ -230,7 +231,7 @@ def test_the_lines_of_a_node_file_keep_their_numbers_and_lose_secrets_and_commen
         *("interfaces:", "identity: me", "mtu: 1500", "- name: eth2", "- name: eth3")
     }
     assert lines[4] == "    password: <hidden>"
-    assert "identity: you" in lines[11]
+    assert "identity: you" in lines[12]
 
 
 def test_a_node_file_that_is_no_yaml_has_no_lines() -> None:

@@ -162,7 +162,8 @@ nav ul { display: flex; flex-wrap: wrap; gap: 4px 20px; margin: 24px 0 0; paddin
 .wide { overflow-x: auto; } table { border-collapse: collapse; width: 100%; font-size: 14px; }
 caption { text-align: left; padding: 0 0 8px; color: var(--soft); font-size: 13px; }
 th, td { padding: 6px 14px 6px 0; text-align: left; vertical-align: top; border-bottom: 1px solid var(--rule);
-  overflow-wrap: anywhere; } thead th { color: var(--soft); font-weight: 500; } tbody th { font-weight: 600; }
+  overflow-wrap: anywhere; } thead th { color: var(--soft); font-weight: 500;
+  overflow-wrap: normal; } tbody th { font-weight: 600; }
 pre, code, .code { font: 13px/1.5 ui-monospace, "SF Mono", Menlo, Consolas, monospace; }
 pre { margin: 8px 0; padding: 14px 16px; overflow: auto; max-height: 70vh;
   background: var(--sheet); border-radius: 6px; }
@@ -191,10 +192,15 @@ svg { display: block; max-width: 100%; height: auto; } figure { margin: 16px 0; 
   :root { --ink: #e3e8ee; --soft: #9aa4b0; --paper: #14181d; --sheet: #1c2229; --rule: #313a44; --accent: #7fb2ee;
     --good: #6fd08c; --warn: #e8bd6b; --bad: #ff8a80; --good-bg: #16301f; --warn-bg: #33280f; --bad-bg: #3a1d1b; }
 }
+@media screen and (max-width: 900px) { figure svg { max-width: none; } }
 @media print {
-  body { font-size: 11px; } nav { display: none; } h2 { margin-top: 28px; break-after: avoid; }
-  header { padding-top: 0; }
-  article, tr, figure { break-inside: avoid; } pre { max-height: none; white-space: pre-wrap; }
-  .verdict, .pill, .code { print-color-adjust: exact; } figure, .wide { overflow: visible; }
+  @page { margin: 14mm; } body { font-size: 11px; } nav { display: none; }
+  header { padding-top: 0; } h1 { font-size: 24px; }
+  main, header, footer { max-width: none; padding: 0; } h2 { margin-top: 24px; font-size: 15px; break-after: avoid; }
+  h3, .verdict .word { font-size: 13px; } table, pre, code, .code, .quiet, caption, .pill { font-size: 10px; }
+  th, td { padding: 3px 10px 3px 0; } article, tr, figure { break-inside: avoid; }
+  caption, thead { break-after: avoid; }
+  pre { max-height: none; white-space: pre-wrap; } figure, .wide { overflow: visible; }
+  .verdict, .pill, .code { print-color-adjust: exact; }
 }
 """

@@ -96,7 +96,7 @@ def status_section(parts: Parts, status: Mapping[str, Any]) -> str:
             text(each.get("name", "")),
             pill(str(each.get("status", "")), KINDS.get(str(each.get("status")), "quiet")),
             _took(each),
-            text(each.get("detail", "")),
+            sentence(each.get("detail", "")),
         )
         for each in entries(status, "stages")[:40]
     ]
@@ -115,7 +115,7 @@ def links_section(parts: Parts, status: Mapping[str, Any]) -> str:
     what = links.read(parts, status)
     if not what.links:
         return parts.missing("links.json")
-    left = len(what.links) - len(links.chosen(what))
+    left = sum(one.name not in links.HIDDEN for one in what.links) - len(links.chosen(what))
     note = f'<p class="quiet">{left} more links, such as those of pods, are in the table.</p>' if left > 0 else ""
     return f"<figure>{links.svg(what)}</figure>{note}{links.answers(what)}{folded('All links', links.listing(what))}"
 
