@@ -7,7 +7,7 @@ import math
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper, UnsupportedOperation
@@ -37,6 +37,28 @@ class Table:
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             lines.append(f"\x1b[{colour}m{line}\x1b[0m" if coloured and colour else line)
         return "\n".join(lines)
+
+
+def has_colours() -> bool:
+    """Return whether standard output is a terminal whose user wants colours (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def folded(text: Iterable[str], indent: int) -> Iterator[str]:
+    """Yield the lines of *text*, folded if standard output is a terminal; a serial console has 80 columns."""
+    if not sys.stdout.isatty():
+        return iter(text)
+    import shutil  # noqa: PLC0415 - only a terminal has columns
+
+    return wrapped(text, indent, shutil.get_terminal_size().columns)
+
+
+def wrapped(text: Iterable[str], indent: int, columns: int) -> Iterator[str]:
+    """Yield the lines of *text* in at most so many *columns*; a line that goes on begins with *indent* spaces."""
+    import textwrap  # noqa: PLC0415 - only a terminal has columns
+
+    for line in text:
+        yield from textwrap.wrap(line, columns, subsequent_indent=" " * indent, drop_whitespace=True) or [line]
 
 
 def printable(text: str) -> str:

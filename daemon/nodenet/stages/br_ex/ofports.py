@@ -15,7 +15,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.open_vswitch import ofports
 from nodenet.core.value import frozen
-from nodenet.ports import Files, Ovsdb, Profiles, Stage
+from nodenet.ports import Files, Ovsdb, Profiles, Stage, Store
 from nodenet.stages.apply.records import OFPORTS, Records
 
 log = structlog.get_logger()
@@ -29,6 +29,7 @@ class KeepOfports:
     ovsdb: Ovsdb
     profiles: Profiles
     files: Files
+    store: Store
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome."""
@@ -48,7 +49,7 @@ class KeepOfports:
         bridges = [bridge for bridge in await self.ovsdb.bridges() if ofports.links_of(bridge)]
         if not bridges:
             return
-        records = Records(self.files)
+        records = Records(self.files, self.store)
         known = records.load(OFPORTS, ofports.parse) or {}
         if (wanted := ofports.kept(bridges, known)) != known:
             records.save(OFPORTS, ofports.render(wanted))
