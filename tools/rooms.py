@@ -30,6 +30,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
+    "page": ("boot_report", "report"),
     "fleet": ("br_ex", "history", "hostname", "kernel", "node_file", "node_ip"),
     "uplink_health": ("boot", "kernel", "network_manager", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),

@@ -8,13 +8,13 @@ import stat
 import subprocess
 import sys
 import tarfile
-from argparse import Namespace
 from pathlib import Path
 
 import pytest
 
+from browser import Page
 from cli.test_main import environment, nodenetctl
-from nodenet.cli.report import _path, gathered
+from nodenet.cli.report import _path, gathered, page_of
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
@@ -22,6 +22,7 @@ from nodenet.core.errors import UsageInvalid
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.report.parts import PARTS, Part
 from nodenet.core.report.secrets import in_json
+from nodenet.edge.report import sources
 from nodenet.edge.report.sources import RECORDS
 from nodenet.stages.apply.records import CHANGE
 
@@ -66,7 +67,7 @@ def test_no_device_and_no_pipe_is_replaced(place: str, tmp_path: Path) -> None:
     """The archive takes a place by rename(2): without its /dev/null, no program of the node works."""
     os.mkfifo(tmp_path / "pipe")
     with pytest.raises(UsageInvalid, match="or - for standard output"):
-        _path(Namespace(output=tmp_path / place, json=False), "top")
+        _path(tmp_path / place)
 
 
 def test_a_part_that_fails_has_a_note_and_the_others_are_there() -> None:
@@ -119,3 +120,50 @@ def test_the_archive_on_standard_output(tmp_path: Path) -> None:
     (tmp_path / "r.tar.gz").write_bytes(done.stdout)
     listed = subprocess.run(["tar", "-tzf", tmp_path / "r.tar.gz"], capture_output=True, text=True, check=True)
     assert listed.stdout.splitlines()[0].endswith("/contents.json")
+
+
+def archive(path: Path, files: dict[str, object], **about: object) -> Path:
+    """Write an archive as another version of nodenet may have made it."""
+    parts = [{"name": name, "what": "w", "bytes": 0, "note": ""} for name in files]
+    contents = {"schema_version": 1, "node": "other", "made": "2026-01-01", "nodenet": "0.0.9", "parts": parts, **about}
+    texts = {"contents.json": contents, **files}
+    packed = {name: (each if isinstance(each, str) else json.dumps(each)).encode() for name, each in texts.items()}
+    path.write_bytes(sources.packed("top", packed, 1.0))
+    return path
+
+
+def test_the_page_of_an_archive_is_made_anywhere_and_says_what_is_missing(tmp_path: Path) -> None:
+    """Of another host and an older version; a secret that this version would hide is hidden."""
+    status = {"health": "ok", "psk": "hunter2", "problems": []}
+    path = archive(tmp_path / "r.tar.gz", {"status.json": status, "settings.txt": "password = hunter2"})
+    done = nodenetctl("report", "--html", str(tmp_path / "p.html"), "--from", str(path))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert stat.S_IMODE((tmp_path / "p.html").stat().st_mode) == 0o600
+    page = Page((tmp_path / "p.html").read_text())
+    assert page.wrong == []
+    assert page.of("heading")[0] == "other"
+    assert "hunter2" not in page.text
+    assert "history.json: this report has no such part" in " ".join(page.of("main"))
+    printed = nodenetctl("report", "--html", "-", "--from", str(path))
+    assert printed.stdout == page.text
+
+
+def test_an_archive_of_a_newer_version_is_read_as_far_as_it_is_known(tmp_path: Path) -> None:
+    page = Page(page_of(archive(tmp_path / "r.tar.gz", {"lost.txt": ""}, schema_version=2)))
+    assert "A newer version of nodenet" in page.of("note")[0]
+
+
+@pytest.mark.parametrize("contents", ["", "[]", '{"parts": 7}', '{"parts": [{}]}', "[" * 100_000])
+def test_an_archive_without_contents_is_refused(contents: str, tmp_path: Path) -> None:
+    path = tmp_path / "r.tar.gz"
+    path.write_bytes(sources.packed("top", {"contents.json": contents.encode()}, 1.0))
+    done = nodenetctl("report", "--html", "-", "--from", str(path))
+    assert (done.returncode, done.stdout) == (64, "")
+    assert "has no readable contents.json" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "words", [("--from", "x"), ("--html", "x", "--json"), ("--html", "x", "--output", "y"), ("--html", "/")]
+)
+def test_a_page_is_no_archive(words: tuple[str, ...]) -> None:
+    assert nodenetctl("report", *words).returncode == 64

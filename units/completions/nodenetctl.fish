@@ -46,7 +46,7 @@ function _shtab_nodenetctl_using
 end
 
 set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --hint --host --hosts --html --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --from --hint --host --hosts --html --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -253,6 +253,8 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using day-one install-config; and t
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a report -d 'write one archive for a bug report: status, journal, network and versions, without secrets'
 complete -c nodenetctl -n '_shtab_nodenetctl_using report' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write to FILE, - for standard output (default: nodenet-report-HOST-TIME.tar.gz in /var/tmp)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'write only the page, to FILE, - for standard output; no archive'
+complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l from -xka "(__fish_complete_path (commandline -ct))" -d 'with --html: make the page from this archive of any node, and look at nothing of this host'
 complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l json -d 'print the list of contents as a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a fleet -d 'show many nodes in one table or HTML page, from saved reports, and mark the odd ones'
 complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -s h -l help -d 'show this help message and exit'

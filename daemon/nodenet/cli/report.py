@@ -9,21 +9,36 @@ import platform
 import socket
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path, PurePath
 
 from nodenet import __version__
-from nodenet.cli.outputs import Table, note, printable
+from nodenet.cli import preview
+from nodenet.cli.outputs import Table, moment, note, printable
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.node_file.find import CLUSTER
+from nodenet.core.page.page import page
 from nodenet.core.report import secrets
-from nodenet.core.report.parts import CONTENTS, LONGEST_SECONDS, PARTS, Made, Part, document, journal_text, within_limit
+from nodenet.core.report.parts import (
+    CONTENTS,
+    LONGEST_SECONDS,
+    PAGE,
+    PARTS,
+    SCHEMA_VERSION,
+    Made,
+    Part,
+    document,
+    journal_text,
+    within_limit,
+)
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
+from nodenet.edge.files.node_file import read_node_file
 from nodenet.edge.report import sources
 from nodenet.edge.report.sources import Output, output
 
@@ -33,6 +48,7 @@ AT_ONCE = 4
 BEFORE_SENDING = "Look at it before you publish it: host names and addresses are in it."
 NOT_READABLE = "left out: it is not valid {}, so its secrets cannot be found"
 NOT_IN_USE = "not in use on this node"
+OWN_FILE = "node-file.txt"
 LAST_GOOD = "last-good-node-file.json"
 
 
@@ -45,26 +61,44 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "names stay: look at the archive before you publish it. Only its owner can read it. What cannot be read is no "
         "error; the list and the archive name it. As root it is complete."
     )
+    parser.description += (
+        " The archive has a page for a browser, index.html: status, a drawing of the links, the time line of the boot, "
+        "the node file with its problems, differences, history and journal."
+    )
     parser.add_argument(
         "--output",
         type=Path,
         metavar="FILE",
         help=f"write to FILE, - for standard output (default: nodenet-report-HOST-TIME.tar.gz in {FOLDER})",
     )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write only the page, to FILE, - for standard output; no archive"
+    )
+    parser.add_argument(
+        "--from",
+        dest="archive",
+        type=Path,
+        metavar="FILE",
+        help="with --html: make the page from this archive of any node, and look at nothing of this host",
+    )
     parser.add_argument("--json", action="store_true", help="print the list of contents as a JSON document")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the archive and print its contents; return the exit code. Raises UsageInvalid, PublishFailed."""
-    moment = datetime.now(UTC)
-    top = f"nodenet-report-{_host()}-{moment:%Y%m%dT%H%M%SZ}"
-    path = _path(arguments, top)
-    if os.geteuid() != 0:
-        note("nodenetctl: without root privileges, parts of the report are missing")
-    parts = gathered()
-    contents = document(parts, _about(moment))
+    now = datetime.now(UTC)
+    if arguments.html or arguments.archive:
+        return _only_page(arguments, now)
+    top = f"nodenet-report-{_host()}-{now:%Y%m%dT%H%M%SZ}"
+    path = _path(arguments.output or FOLDER / f"{top}.tar.gz")
+    if path == STDOUT and arguments.json:
+        raise UsageInvalid("--json and --output - both use standard output", remedy="Write the archive to a file")
+    parts = _gathered_here()
+    about = _about(now)
+    parts = [Made(PAGE, "this report as a page for a browser", page(parts, about, moment).encode()), *parts]
+    contents = document(parts, about)
     listed = json.dumps(contents, indent=2).encode() + b"\n"
-    packed = sources.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, moment.timestamp())
+    packed = sources.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, now.timestamp())
     if path == STDOUT:
         sys.stdout.flush()
         sys.stdout.buffer.write(packed)
@@ -75,6 +109,54 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(f"{_text(parts)}\n\n{path} has {len(packed) >> 10} KiB. {BEFORE_SENDING}")
     return 0
+
+
+def _only_page(arguments: argparse.Namespace, now: datetime) -> int:
+    """Write the page alone; return the exit code. Raises UsageInvalid, PublishFailed."""
+    if arguments.html is None or arguments.output or arguments.json:
+        remedy = "Write `--html FILE`, or `--html FILE --from FILE`"
+        raise UsageInvalid("--html makes a page and no archive, and --from needs it", remedy=remedy)
+    path = _path(arguments.html)
+    made = page_of(arguments.archive) if arguments.archive else page(_gathered_here(), _about(now), moment)
+    content = made.encode()
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+    else:
+        disk.write(path, content, sources.PRIVATE)
+        print(f"{path} has {len(content) >> 10} KiB. {BEFORE_SENDING}")
+    return 0
+
+
+def page_of(archive: Path) -> str:
+    """Return the page of an archive, which may be of another version, torn or hostile. Raises UsageInvalid."""
+    files, notes = sources.unpacked(archive)
+    redaction = secrets.Redaction(())
+    try:
+        contents = json.loads(files[CONTENTS])
+        listed = {each["name"]: each for each in contents["parts"]}
+        about = {key: redaction.hidden_in(str(value)) for key, value in contents.items() if key != "parts"}
+    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+        raise UsageInvalid(f"{archive} has no readable {CONTENTS}", remedy=sources.NO_ARCHIVE) from error
+    if about.get("schema_version") != str(SCHEMA_VERSION):
+        notes = (*notes, "A newer version of nodenet has made this archive: parts that are new are not shown.")
+    names = [*listed, *(name for name in files if name not in listed and name != CONTENTS)]
+    parts = [
+        Made(name, str(each.get("what", "")), files.get(name, b""), str(each.get("note", "")) or _gone(name, files))
+        for name in names
+        if name != PAGE and isinstance(each := listed.get(name, {}), dict)
+    ]
+    return page([_without_secrets(one, redaction, set()) for one in parts], about, moment, notes)
+
+
+def _gone(name: str, files: Mapping[str, bytes]) -> str:
+    return "" if name in files else "the archive has lost it"
+
+
+def _gathered_here() -> list[Made]:
+    if os.geteuid() != 0:
+        note("nodenetctl: without root privileges, parts of the report are missing")
+    return gathered()
 
 
 def gathered(commands: tuple[Part, ...] = PARTS) -> list[Made]:
@@ -93,8 +175,10 @@ def _printed(part: Part, until: float) -> Made:
     if left <= 0:
         return Made(part.name, part.what, note=f"left out: the report took more than {LONGEST_SECONDS:.0f} s")
     found = output(part.command, min(part.seconds, left), part.most_bytes)
-    content = journal_text(found.content.decode(errors="replace"), _moment).encode() if part.journal else found.content
-    return Made(part.name, part.what, content, NOT_IN_USE if _is_not_in_use(part, found) else found.note)
+    content = journal_text(found.content.decode(errors="replace"), _precise).encode() if part.journal else found.content
+    is_whole = part.verdict and content.startswith(b"{") and found.note.startswith("exit status")
+    said = "" if is_whole else found.note
+    return Made(part.name, part.what, content, NOT_IN_USE if _is_not_in_use(part, found) else said)
 
 
 def _is_not_in_use(part: Part, found: Output) -> bool:
@@ -103,7 +187,7 @@ def _is_not_in_use(part: Part, found: Output) -> bool:
     return no_file or (part.command[1:2] in (("hosted",), ("claims",)) and found.note == "exit status 69")
 
 
-def _moment(seconds: float) -> str:
+def _precise(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%S.%fZ}"
 
 
@@ -118,9 +202,24 @@ def _node_files() -> tuple[list[Made], set[str]]:
             files.append(_node_file(f"node-files/{name}.json", f"node file {directory / name}", text, known))
     except NodenetError as error:
         files.append(Made("node-files", "node files", note=error.cause))
+    files.append(_own_file())
     if text := sources.last_good():
         files.append(_node_file(LAST_GOOD, "the last known good node file", text, known))
     return files, known
+
+
+def _own_file() -> Made:
+    """Return the text of this node's file, line by line, for the page."""
+    what = "node file of this node, line by line"
+    try:
+        path = preview.own_path()
+        text = read_node_file(path.parent, path.name).decode(errors="replace")
+    except NodenetError as error:
+        return Made(OWN_FILE, what, note=error.cause)
+    shown = secrets.node_file_lines(path.name, text)
+    if shown is None:
+        return Made(OWN_FILE, what, note=NOT_READABLE.format("YAML"))
+    return Made(OWN_FILE, what, shown.encode())
 
 
 def _node_file(name: str, what: str, text: str | NodenetError, known: set[str]) -> Made:
@@ -149,10 +248,8 @@ def _settings() -> Settings:
         return Settings()
 
 
-def _path(arguments: argparse.Namespace, top: str) -> Path:
-    path: Path = arguments.output or FOLDER / f"{top}.tar.gz"
-    if path == STDOUT and arguments.json:
-        raise UsageInvalid("--json and --output - both use standard output", remedy="Write the archive to a file")
+def _path(path: Path) -> Path:
+    """Return where the output goes. Raises UsageInvalid."""
     if path != STDOUT and not _can_be_replaced(path.absolute()):
         raise UsageInvalid(
             f"{path} cannot be a file there",

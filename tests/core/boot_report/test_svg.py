@@ -75,7 +75,7 @@ def test_a_boot_that_waits_is_drawn_until_now() -> None:
     assert "now, 10.02 min" in shown
     assert "waits 600.00 s so far: eth0: no carrier" in shown
     (bar,) = (item for item in ET.fromstring(svg).iter(f"{SVG}rect") if item.get("class") == "wait" and len(item))  # noqa: S314
-    assert float(bar.attrib["width"]) > 870
+    assert float(bar.attrib["width"]) > 820
 
 
 def test_boots_are_below_one_another() -> None:

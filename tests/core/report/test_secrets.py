@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.node_file.yaml_text import typed
-from nodenet.core.report.secrets import Redaction, document, in_lines, node_file
+from nodenet.core.report.secrets import Redaction, document, in_lines, node_file, node_file_lines
 
 ODD = "h\u00fcn'ter \"2\\: #x"
 NODE_FILE = """
@@ -191,3 +191,48 @@ def test_no_text_takes_the_square_of_its_length(piece: str) -> None:
         Redaction({"hunter2"}).hidden_in(text)
         times.append(time.process_time() - began)
     assert times[1] < 300 * times[0] + 1.0
+
+
+FILE = """# password: of-comment
+interfaces:
+- name: eth0   # hunter-comment
+  802.1x:
+    password: "hunter\\x32-escaped"
+    private-key-password: |
+      hunter-block
+      hunter-more
+    identity: me
+    password: hunter-third
+  mtu: 1500
+- {name: eth1, 802.1x: {password: "hunter-a
+   hunter-b", identity: you}}
+- name: eth2
+  802.1x:
+    password: hunter-once
+    password: hunter-twice
+    psk:
+    - hunter-in-list
+  description: &a hunter-anchor
+- name: eth3
+  802.1x: {password: *a}
+"""
+
+
+def test_the_lines_of_a_node_file_keep_their_numbers_and_lose_secrets_and_comments() -> None:
+    """However a secret is written: escaped, in several lines, twice, in a list, or by an alias."""
+    shown = node_file_lines("a.yml", FILE)
+    assert shown is not None
+    assert "hunter" not in shown
+    assert "of-comment" not in shown
+    lines, written = shown.splitlines(), FILE.splitlines()
+    assert len(lines) == len(written)
+    kept = [number for number, line in enumerate(written) if line == lines[number]]
+    assert {written[number].strip() for number in kept} >= {
+        *("interfaces:", "identity: me", "mtu: 1500", "- name: eth2", "- name: eth3")
+    }
+    assert lines[4] == "    password: <hidden>"
+    assert "identity: you" in lines[12]
+
+
+def test_a_node_file_that_is_no_yaml_has_no_lines() -> None:
+    assert node_file_lines("a.yml", "interfaces: [\n  password: hunter\n") is None

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from chain import DROP_IN, NETDEV
 from dns_questions import ask
 from factories import NodeFactory
 from harness import Dhcp, Ipv6, Lan
 from hosted_watch import first_answer, stage_ended, watch_units
 from lookups import servers
+from report.test_page import page_of
 from story import causes, nothing_left, ready_monotonic, settle, stage, status
 
 API_INT = "api-int.c.example.com"
@@ -19,7 +22,9 @@ ANSWER_SECONDS = 2.0
 """A tenth of a second where nothing else runs; here several boots share two cores."""
 
 
-def test_dns_answers_before_kubelet_survives_br_ex_and_goes_without_a_trace(hosted_node: NodeFactory, lan: Lan) -> None:
+def test_dns_answers_before_kubelet_survives_br_ex_and_goes_without_a_trace(
+    hosted_node: NodeFactory, lan: Lan, tmp_path: Path
+) -> None:
     """One boot with br-ex: the first answer, kills and restarts that cost nothing, and hosted services switched off."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     node = hosted_node(
@@ -37,6 +42,9 @@ def test_dns_answers_before_kubelet_survives_br_ex_and_goes_without_a_trace(host
     assert servers(node.record("kubelet").resolv_conf)[0] == node_ip
     assert node.run(f"systemctl show -P NRestarts {DNSMASQ}").stdout.strip() == "0"
     assert '"br-ex"' in node.run("nft list table inet nodenet_dns").stdout
+    shown = page_of(node, tmp_path, "hosted")
+    assert "Hosted services" in shown.of("heading")
+    assert API_INT in " ".join(shown.of("main"))
     pid = node.run(f"systemctl show -P MainPID {DNSMASQ}").stdout
     # The companion and nodenetd end: DNS goes on with the same process.
     node.run(f"systemctl kill -s KILL {COMPANION}")

@@ -12,7 +12,7 @@ from html import escape
 from nodenet.core.boot_report.timeline import DAEMON, FOLLOWERS, LANES, Kind, Report, Span
 from nodenet.core.value import frozen
 
-LEFT, WIDTH, RIGHT = 150, 880, 30
+LEFT, WIDTH, RIGHT = 150, 830, 110
 BAR, LANE, LINE, HEAD, FOOT = 14, 26, 17, 94, 40
 EDGE = LEFT + WIDTH + RIGHT - 6
 """Where a caption ends at the latest."""

@@ -14,6 +14,7 @@ from nodenet.core.value import frozen
 
 SCHEMA_VERSION = 1
 CONTENTS = "contents.json"
+PAGE = "index.html"
 LONGEST_SECONDS = 90.0
 """Parts that have not begun by then are left out."""
 MOST_BYTES = 64 << 20
@@ -27,7 +28,8 @@ UNITS = ("nodenet*", "NetworkManager.service")
 class Part:
     """A file of a report: what is in it, and the command that prints it. *journal*: it prints journalctl's JSON.
 
-    *record*: it is JSON and may have secrets, which can be found only where it is valid JSON.
+    *record*: it is JSON and may have secrets, which can be found only where it is valid JSON. *verdict*: the exit
+    status of the command is a verdict about the node, which the JSON has too.
     """
 
     name: str
@@ -37,6 +39,7 @@ class Part:
     most_bytes: int = 2 << 20
     journal: bool = False
     record: bool = False
+    verdict: bool = False
 
 
 @frozen
@@ -59,6 +62,10 @@ def _record(name: str, what: str) -> Part:
 
 def _verb(name: str, what: str, *words: str) -> Part:
     return Part(name, what, ("nodenetctl", *words))
+
+
+def _judged(name: str, what: str, *words: str) -> Part:
+    return Part(name, what, ("nodenetctl", *words, "--json"), verdict=True)
 
 
 def _shell(name: str, what: str, script: str) -> Part:
@@ -85,9 +92,14 @@ _ROUTES = "ip rule; ip -6 rule; ip route show table all; ip -6 route show table 
 PARTS = (
     _shell("versions.txt", "versions of the system and of the programs that nodenet works with", _VERSIONS),
     _verb("status.txt", "status of the node", "status"),
-    _file("status.json", "the same as a document", "/run/nodenet/state.json"),
+    _judged("status.json", "the same as a document", "status"),
     _verb("settings.txt", "every setting with the file that sets it", "settings"),
     _verb("snapshot.json", "links, addresses and routes, for `nodenetctl explain node-ip --snapshot`", "snapshot"),
+    Part("links.json", "links and addresses with details", ("ip", "-json", "-details", "address"), most_bytes=8 << 20),
+    _shell("speeds.txt", "speed of each link", "cd /sys/class/net && grep -s . */speed; true"),
+    _judged("check.json", "problems of the node file", "check"),
+    _judged("diff.json", "what the network has otherwise than the node file asks", "diff"),
+    _judged("history.json", "changes of the network", "history"),
     _verb("explain-node-ip.txt", "why these addresses are the node IPs", "explain", "node-ip"),
     _verb("explain-br-ex.txt", "which link is the uplink of br-ex", "explain", "br-ex"),
     _verb("explain-hostname.txt", "why the node has its host name", "explain", "hostname"),
@@ -96,6 +108,7 @@ PARTS = (
     _verb("explain-hosted.txt", "why each hosted service runs here or does not", "explain", "hosted"),
     _file("hosted.json", "hosted services of this node", "/run/nodenet/hosted/status.json"),
     _verb("claims.json", "addresses of workloads", "claims", "--json"),
+    _verb("boot-report.json", "where the time of this boot went, as a document", "boot-report", "--json"),
     _verb("boot-report.txt", "where the time of this boot went", "boot-report"),
     _verb("boot-report-last.txt", "where the time of the last boot went", "boot-report", "--boot=-1"),
     _file("probes.json", "what was probed around the last apply", "/run/nodenet/probes.json"),

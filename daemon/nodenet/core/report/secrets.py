@@ -131,6 +131,50 @@ def node_file(name: str, text: str) -> tuple[str | None, frozenset[str]]:
     return f"{shown}\n", frozenset(secrets_of(tree).spellings)
 
 
+def node_file_lines(name: str, text: str) -> str | None:
+    """Return the text of a node file without secrets and comments, each line at its number; None if it is no YAML.
+
+    A value in quotes may be written in many ways, so nothing of a secret is searched for here: what stands between the
+    place of a secret and the place of the next key or value is left out.
+    """
+    try:
+        tree = yaml_text.load(name, text)
+    except Misread:
+        return None
+    known = secrets_of(tree).spellings
+    places = sorted((one.line, one.column, below or one.text in known) for one, below in _scalars(tree))
+    lines = [_without_comment(line) for line in text.splitlines()]
+    for (line, column, is_hidden), (until, end, _) in zip(
+        places, [*places[1:], (len(lines) + 1, 1, False)], strict=True
+    ):
+        if is_hidden and line <= len(lines):
+            lines[line - 1] = f"{lines[line - 1][: column - 1]}{HIDDEN}"
+            lines[line : until - 1] = [""] * max(0, until - 1 - line)
+            if line < until <= len(lines):
+                following = lines[until - 1]
+                lines[until - 1] = re.sub(r"[^\s-]", " ", following[: end - 1]) + following[end - 1 :]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _without_comment(line: str) -> str:
+    """Return a line up to its first `#` that may begin a comment, even if it is inside quotes."""
+    found = re.search(r"(?:^|\s)#", line)
+    return line[: found.start()].rstrip() if found else line.rstrip()
+
+
+def _scalars(node: Node | None, *, secret: bool = False) -> Iterator[tuple[Scalar, bool]]:
+    """Yield every key and value with its place, and whether it is below the name of a secret."""
+    if isinstance(node, Scalar):
+        yield node, secret
+    elif node is not None:
+        for item in node.items:
+            yield from _scalars(item, secret=secret)
+        for key, value in node.entries:
+            yield key, False
+            yield from _scalars(value, secret=secret or is_name(key.text))
+        yield from ((key, True) for key, _ in node.doubled)  # the value of a key's second time is not in the tree
+
+
 def document(text: str, redaction: Redaction) -> str | None:
     """Return a JSON document without secrets, None where *text* is none: its structure says which values are secret."""
     try:
