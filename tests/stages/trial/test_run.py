@@ -39,9 +39,7 @@ from nodenet.core.errors import (
     UsageInvalid,
 )
 from nodenet.core.history.entry import Kind
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.report import PATH as PROBES
 from nodenet.core.settings.model import Settings
@@ -211,28 +209,6 @@ async def test_a_network_manager_that_forgets_the_checkpoint_ends_the_trial() ->
     rig.__dict__["decided"] = decided
     with pytest.raises(TrialEnded, match="NetworkManager no longer has the trial's checkpoint"):
         await rig.hold()
-    assert rig.as_before
-
-
-async def test_the_start_of_network_manager_is_over_before_profiles_are_compared() -> None:
-    """A link that has no profile yet would be activated a second time."""
-    rig = Rig()
-    looked, found, states = rig.decided, rig.profiles.inventory, []
-
-    async def decided(seconds: float) -> Decision | None:
-        rig.manager.pending, rig.manager.starts, rig.manager.status = [], 2, ManagerState.STARTING
-        asyncio.get_running_loop().call_later(0.3, setattr, rig.manager, "status", ManagerState.READY)
-        return await looked(seconds)
-
-    async def inventory(*, profiles: bool = True) -> Inventory:
-        states.append(rig.manager.status)
-        return await found(profiles=profiles)
-
-    rig.__dict__["decided"] = decided
-    rig.profiles.__dict__["inventory"] = inventory
-    with pytest.raises(TrialEnded):
-        await rig.hold()
-    assert set(states) == {ManagerState.READY}
     assert rig.as_before
 
 
