@@ -58,7 +58,10 @@ DIFFERENCES = (
     ),
     Difference(
         "OVN-Kubernetes has another masquerade subnet in this cluster",
-        ("ovn-own-masquerade-subnet",),
+        (
+            *("ovn-masquerade-subnet-by-its-routes", "ovn-masquerade-subnet-by-its-routes-ipv4"),
+            "ovn-own-masquerade-subnet",
+        ),
         "every node has that address",
     ),
     Difference(

@@ -36,7 +36,7 @@ REJECTED: Mapping[Rule, tuple[str, str]] = {
     Rule.VIP: ("a VIP of the settings, by value; or keepalived's label `vip`", "vip-on-node"),
     Rule.EGRESS_IP: ("a label with `eip` after the link's name", "reject-egress-ip"),
     Rule.OVN_INTERNAL: (
-        "`fd69::/112` and `ovn_masquerade_subnets`, network type OVNKubernetes or none",
+        "`fd69::/112`, `ovn_masquerade_subnets`, those that OVN's routes show; type OVNKubernetes or none",
         "reject-ovn-internal",
     ),
     Rule.UNWANTED_FAMILY: ("a family that the setting `families` leaves out", "reject-unwanted-family"),

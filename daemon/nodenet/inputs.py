@@ -70,7 +70,9 @@ class NodeInputs:
 
     def _node_files(self, settings: Settings) -> NodeFiles:
         if self._files_of is None or self._files_of[0] is not settings:
-            files = NodeFiles(self._edges.files, self._edges.nmstate, PurePath(settings.node_file_dir))
+            files = NodeFiles(
+                self._edges.files, self._edges.nmstate, PurePath(settings.node_file_dir), self._edges.store
+            )
             self._files_of = settings, files
         return self._files_of[1]
 

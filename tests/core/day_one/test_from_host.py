@@ -160,6 +160,35 @@ def test_what_ovn_kubernetes_adds_to_br_ex_is_not_of_the_host() -> None:
     assert left_out == [f"{patch}: the network plugin makes it"]
 
 
+def test_a_masquerade_subnet_of_the_cluster_is_seen_by_the_routes_over_it() -> None:
+    """`internalMasqueradeSubnet` may be any subnet; without OVN-Kubernetes' routes the same address is the host's."""
+    own = [{"ip": "192.0.2.5", "prefix-length": 24}, {"ip": "10.0.0.2", "prefix-length": 29}]
+    own6 = [{"ip": "fd69::2", "prefix-length": 112}, {"ip": "2001:db8::6", "prefix-length": 64}]
+    bridge = link("br-ex", "ovs-bridge", bridge={"port": [{"name": "br-ex"}]})
+    inside = link(
+        "br-ex",
+        "ovs-interface",
+        controller="br-ex",
+        ipv4={"enabled": True, "address": own},
+        ipv6={"enabled": True, "address": own6},
+    )
+    routes = [
+        {"destination": "10.0.0.1/32", "next-hop-address": "", "next-hop-interface": "br-ex"},
+        {"destination": "172.30.0.0/16", "next-hop-address": "10.0.0.4", "next-hop-interface": "br-ex"},
+    ]
+
+    def addresses(**state: Any) -> list[str]:
+        document, _ = of(bridge, inside, routes=state)
+        made = next(each for each in document["interfaces"] if each["type"] == "ovs-interface")
+        assert [each["ip"] for each in made["ipv6"]["address"]] == ["2001:db8::6"]
+        return [each["ip"] for each in made["ipv4"]["address"]]
+
+    document, _ = of(bridge, inside, routes={"running": routes, "config": routes})
+    assert addresses(running=routes, config=routes) == ["192.0.2.5"]
+    assert "routes" not in document
+    assert addresses(running=routes[1:], config=[]) == ["192.0.2.5", "10.0.0.2"]
+
+
 # What a host shows beyond the defaults.
 
 

@@ -93,9 +93,3 @@ def test_an_address_for_ever_is_static() -> None:
     static = {"ip": "192.0.2.6", "prefix-length": 24, "valid-left": "forever"}
     found = of(ipv4={"enabled": True, "dhcp": False, "address": [static]})
     assert found["ipv4"]["address"] == [{"ip": "192.0.2.6", "prefix-length": 24}]
-
-
-def test_an_address_that_each_node_of_ovn_kubernetes_has_is_not_of_this_host() -> None:
-    addresses = [{"ip": "fd69::2", "prefix-length": 112}, {"ip": "2001:db8::6", "prefix-length": 64}]
-    found = of(ipv6={"enabled": True, "address": addresses})
-    assert found["ipv6"]["address"] == [{"ip": "2001:db8::6", "prefix-length": 64}]

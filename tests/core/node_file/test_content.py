@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import ip_network
 from typing import Any
 
 import pytest
@@ -162,6 +163,25 @@ def test_one_address_for_two_hosts_is_an_error_and_for_all_a_warning() -> None:
         "b.yml": [f"error: {key}: a.yml, line 1 gives another host the same address"],
         "cluster.yml": [f"warning: {key}: every node without a file of its own gets this address"],
     }
+
+
+def test_an_address_that_ovn_kubernetes_gives_every_node_is_no_conflict() -> None:
+    """Its defaults, what is made like its own on br-ex, and the subnets of `ovn_masquerade_subnets`."""
+
+    def conflicts(address: str, length: int, link: str = "br-ex", setting: str | None = None) -> bool:
+        family = "ipv6" if ":" in address else "ipv4"
+        section = f"{{enabled: true, address: [{{ip: '{address}', prefix-length: {length}}}]}}"
+        judged = judge(read("a.yml", f"interfaces: [{{name: {link}, {family}: {section}}}]\n".encode()))
+        subnets = [ip_network(setting)] if setting else []
+        return any(cross_findings({"a.yml": judged, "b.yml": judged}, ["a.yml", "b.yml"], subnets).values())
+
+    assert not conflicts("fd69::2", 125)
+    assert not conflicts("fd70::2", 112)
+    assert conflicts("fd70::3", 112)
+    assert conflicts("fd70::2", 112, "eth0")
+    assert conflicts("fd70::2", 64)
+    assert conflicts("10.0.0.2", 29)
+    assert not conflicts("10.0.0.2", 29, setting="10.0.0.0/29")
 
 
 def test_a_short_name_beside_the_whole_one_is_hidden() -> None:

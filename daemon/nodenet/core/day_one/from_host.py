@@ -13,7 +13,7 @@ from typing import Any
 
 from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.yaml_writing import Remarked, Value
-from nodenet.core.ip import is_masquerade
+from nodenet.core.ip import OVN_BRIDGE, IPNetwork, is_masquerade, masquerade_shown
 
 # Which values does a new profile or link have by default? Other values of a host belong in its node file.
 #
@@ -192,7 +192,7 @@ def _static(section: State) -> list[State]:
     """Return the addresses that no lease or advertisement brought."""
     listed = section.get("address")
     found = [each for each in listed if isinstance(each, Mapping)] if isinstance(listed, Sequence) else []
-    return [each for each in found if not (_is_leased(each) or _is_of_every_node(str(each.get("ip"))))]
+    return [each for each in found if not (_is_leased(each) or _is_link_local(str(each.get("ip"))))]
 
 
 def _is_leased(address: State) -> bool:
@@ -218,13 +218,12 @@ def _is_leased_alone(section: State) -> bool:
     return any(_is_leased(each) and each.get("prefix-length") == 128 for each in section.get("address", ()))
 
 
-def _is_of_every_node(text: str) -> bool:
-    """Return whether each host makes this address itself: link-local ones, and those of OVN-Kubernetes."""
+def _is_link_local(text: str) -> bool:
+    """Return whether each host makes this address itself."""
     try:
-        address = ip_address(text)
+        return ip_address(text).is_link_local
     except ValueError:
         return True
-    return address.is_link_local or is_masquerade(address)
 
 
 HIDDEN = "<_password_hid_by_nmstate>"
@@ -262,17 +261,15 @@ def made(state: State) -> Made:
     if not isinstance(links, Sequence) or not all(isinstance(link, Mapping) and link.get("name") for link in links):
         raise ArtefactInvalid("not a state of NMState: it has no list of interfaces with names")
     found = Made()
+    state = _without_masquerade(state, links)
+    links = _links(state)
     kept = [link for link in links if _is_kept(link, links, found.left_out)]
     kept.sort(key=lambda link: (_kind(link) != "ethernet", str(link["name"]), _kind(link) != "ovs-bridge"))
     running = _list(state, "routes", "running")
     found.document["interfaces"] = [_link(link, kept, running) for link in kept]
     names = {str(link["name"]) for link in kept}
     _resolver(state, found)
-    routes = [
-        _route(route)
-        for route in _list(state, "routes", "config")
-        if route.get("next-hop-interface") in names and not _is_of_plugin(route)
-    ]
+    routes = [_route(route) for route in _list(state, "routes", "config") if route.get("next-hop-interface") in names]
     if routes:
         found.document["routes"] = {"config": routes}
     rules = [_rule(rule) for rule in _list(state, "route-rules", "config")]
@@ -352,13 +349,61 @@ def _is_plugins(name: str) -> bool:
     return name in _OF_PLUGINS or name.startswith(_OF_PLUGIN_PREFIXES)
 
 
-def _is_of_plugin(route: State) -> bool:
-    """Return whether OVN-Kubernetes added *route*: it leads to, or through, addresses that each node has alike."""
-    return any(
-        is_masquerade(address.ip)
-        for key in ("destination", "next-hop-address")
-        if (address := _interface(route.get(key))) is not None
+def _without_masquerade(state: State, links: Sequence[State]) -> State:
+    """Return *state* without the addresses that OVN-Kubernetes gives each node alike, and the routes over them."""
+    subnets = _masquerade_subnets(state, links)
+    kept = [
+        {key: _without_addresses(link, key, subnets) if key in ("ipv4", "ipv6") else link[key] for key in link}
+        for link in links
+    ]
+    routes = {
+        key: [route for route in _list(state, "routes", key) if not _leads_over(route, subnets)]
+        for key in ("running", "config")
+    }
+    return {**state, "interfaces": kept, "routes": routes}
+
+
+def _masquerade_subnets(state: State, links: Sequence[State]) -> tuple[IPNetwork, ...]:
+    addresses = [
+        _interface(f"{each.get('ip')}/{each.get('prefix-length')}")
+        for link in links
+        if link["name"] == OVN_BRIDGE
+        for each in _addresses(link, "ipv4") + _addresses(link, "ipv6")
+    ]
+    ways = [
+        (_interface(route.get("destination")), _interface(route.get("next-hop-address")))
+        for route in _list(state, "routes", "running")
+        if route.get("next-hop-interface") == OVN_BRIDGE
+    ]
+    return masquerade_shown(
+        filter(None, addresses),
+        [(to.network, None if via is None or via.ip.is_unspecified else via.ip) for to, via in ways if to is not None],
     )
+
+
+def _addresses(link: State, family: str) -> list[State]:
+    section = link.get(family)
+    return _list(link, family, "address") if isinstance(section, Mapping) else []
+
+
+def _without_addresses(link: State, family: str, subnets: Sequence[IPNetwork]) -> object:
+    section = link.get(family)
+    if not isinstance(section, Mapping) or "address" not in section:
+        return section
+    return {
+        **section,
+        "address": [each for each in _addresses(link, family) if not _is_inside(each.get("ip"), subnets)],
+    }
+
+
+def _is_inside(written: object, subnets: Sequence[IPNetwork]) -> bool:
+    found = _interface(written)
+    return found is not None and is_masquerade(found.ip, subnets)
+
+
+def _leads_over(route: State, subnets: Sequence[IPNetwork]) -> bool:
+    """Return whether *route* leads to, or through, addresses that each node has alike."""
+    return any(_is_inside(route.get(key), subnets) for key in ("destination", "next-hop-address"))
 
 
 def _interface(written: object) -> IPv4Interface | IPv6Interface | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from ipaddress import IPv4Interface, IPv6Interface, ip_interface
 
-from nodenet.core.ip import is_masquerade
+from nodenet.core.ip import is_like_masquerade, is_masquerade
 from nodenet.core.node_file.values import interfaces, text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar, typed
 from nodenet.core.value import frozen
@@ -26,7 +26,9 @@ class Address:
     @property
     def is_of_a_host(self) -> bool:
         """Whether one host alone can have it."""
-        return not (self.value.is_loopback or self.value.is_link_local or is_masquerade(self.value.ip))
+        address = self.value
+        alike = address.version == 6 and is_like_masquerade(self.interface, int(address.ip), address.network.prefixlen)
+        return not (address.is_loopback or address.is_link_local or is_masquerade(address.ip) or alike)
 
 
 def present(document: Block) -> list[tuple[str, Block]]:

@@ -10,7 +10,8 @@ from dataclasses import field
 from ipaddress import ip_address
 
 from nodenet.core.hostname.name import normalised, why_invalid
-from nodenet.core.ip import is_masquerade
+from nodenet.core.ip import IPNetwork, is_like_masquerade, is_masquerade
+from nodenet.core.node_file import policy
 from nodenet.core.node_file.contradictions import LinkAddress, contradictions, static_addresses, unreachable_gateways
 from nodenet.core.node_file.find import CLUSTER, EXTENSIONS, NodeFile, Rivals
 from nodenet.core.node_file.finding import Finding, Severity, errors, ordered, refusal, shown
@@ -45,6 +46,8 @@ class Desired:
     """The leases and gateways that it asks for."""
     document: Block | None = field(default=None, compare=False, repr=False)
     """The tree, for look-ups under other names of its links; it may contain secrets."""
+    is_policy: bool = False
+    """It is an NMState policy: what it asks for is known once it is resolved on a host."""
 
     @property
     def brings_bridge(self) -> bool:
@@ -83,6 +86,9 @@ def judge(file: NodeFile) -> Judged:
             cause, "An NMState document begins with keys such as `interfaces:`", document.line, document.column
         )
         return Judged(Desired(empty=False), (finding,), document)
+    if policy.is_policy(document):
+        wish = Desired(empty=False, secrets=secrets_of(document), is_policy=True)
+        return Judged(wish, ordered(policy.findings(document)), document)
     return Judged(_desired(document), ordered(_findings(document)), document)
 
 
@@ -127,13 +133,15 @@ def _is_ovs(link: Block) -> bool:
 EMPTY = "the file asks for nothing, and {} would be the node file without it"
 
 
-def cross_findings(files: Mapping[str, Judged | None], beside: Sequence[str]) -> dict[str, list[Finding]]:
+def cross_findings(
+    files: Mapping[str, Judged | None], beside: Sequence[str], masquerade: Sequence[IPNetwork] = ()
+) -> dict[str, list[Finding]]:
     """Return what is wrong with each of the *files* beside the others; None: it could not be read.
 
-    *beside* are all names of the directory.
+    *beside* are all names of the directory, *masquerade* the subnets that OVN-Kubernetes has beside its defaults.
     """
     found: dict[str, list[Finding]] = {name: [] for name in files}
-    for name, finding in (*_twins(beside), *_names(beside), *_empty(files, beside), *_same_address(files)):
+    for name, finding in (*_twins(beside), *_names(beside), *_empty(files, beside), *_same_address(files, masquerade)):
         if name in found:
             found[name].append(finding)
     return found
@@ -181,11 +189,11 @@ def _empty(files: Mapping[str, Judged | None], beside: Sequence[str]) -> Iterato
             yield name, Finding(cause, f"Remove {name}, or write into it what this node needs")
 
 
-def _same_address(files: Mapping[str, Judged | None]) -> Iterator[tuple[str, Finding]]:
+def _same_address(files: Mapping[str, Judged | None], masquerade: Sequence[IPNetwork]) -> Iterator[tuple[str, Finding]]:
     """Yield the static addresses that the files of two hosts have, and those that every node would get."""
     first: dict[str, tuple[str, int]] = {}
     for name, judged in files.items():
-        for node, path in _addresses(judged):
+        for node, path in _addresses(judged, masquerade):
             address = str(ip_address(node.text))
             place = (node.line, node.column, path, shown(node.text))
             if _stem(name) == CLUSTER:
@@ -201,7 +209,7 @@ def _same_host(one: str, other: str) -> bool:
     return stems[0].partition(".")[0] == stems[1].partition(".")[0]
 
 
-def _addresses(judged: Judged | None) -> Iterator[tuple[Scalar, str]]:
+def _addresses(judged: Judged | None, masquerade: Sequence[IPNetwork]) -> Iterator[tuple[Scalar, str]]:
     document = judged.document if judged else None
     for path, link in interfaces(document) if isinstance(document, Block) else ():
         if text(link, "type") == "loopback" or text(link, "state") == "absent":
@@ -211,17 +219,19 @@ def _addresses(judged: Judged | None) -> Iterator[tuple[Scalar, str]]:
             entries = section.get("address") if isinstance(section, Block) else None
             for number, entry in enumerate(entries.items if isinstance(entries, Block) else ()):
                 ip = entry.get("ip") if isinstance(entry, Block) else None
-                if isinstance(ip, Scalar) and _is_unique(ip.text):
+                length = text(entry, "prefix-length") if isinstance(entry, Block) else ""
+                if isinstance(ip, Scalar) and _is_unique(text(link, "name"), ip.text, length, masquerade):
                     yield ip, f"{path}.{family}.address[{number}].ip"
 
 
-def _is_unique(value: str) -> bool:
+def _is_unique(link: str, value: str, length: str, masquerade: Sequence[IPNetwork]) -> bool:
     """Whether *value* is an address that one host alone may have."""
     try:
         address = ip_address(value)
     except ValueError:
         return False
-    return not (address.is_loopback or address.is_link_local or is_masquerade(address))
+    alike = address.version == 6 and length.isdecimal() and is_like_masquerade(link, int(address), int(length))
+    return not (address.is_loopback or address.is_link_local or is_masquerade(address, masquerade) or alike)
 
 
 def _warning(cause: str, remedy: str) -> Finding:

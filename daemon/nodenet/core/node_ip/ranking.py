@@ -12,7 +12,7 @@ from enum import IntEnum
 from ipaddress import IPv4Address, IPv6Address
 from typing import NamedTuple
 
-from nodenet.core.ip import Family, IPAddress
+from nodenet.core.ip import Family, IPAddress, is_like_masquerade
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.hints import Hint
 from nodenet.core.node_ip.links_below import names_below
@@ -27,7 +27,6 @@ BY_SERVERS = frozenset({ROUTER_ADVERTISEMENT, "dhcp"})
 """The protocols of routes that a router or a DHCP server of the LAN has given."""
 LEASED6 = 128
 """The prefix length of an address that DHCPv6 assigns: the site knows it, and a new card does not change it."""
-BRIDGE, MASQUERADE_BITS = "br-ex", 112
 """Where OVN-Kubernetes puts its own address, and the prefix length of its subnet at least."""
 PRIVATE = (ranges("10.0.0.0/8", "fc00::/7"), ranges("172.16.0.0/12"), ranges("192.168.0.0/16"))
 """RFC 1918 and RFC 4193; 100.64.0.0/10 is public, as in the tool that nodenet replaces."""
@@ -241,9 +240,9 @@ def _is_like_masquerade(number: int, address: Address, policy: Policy) -> bool:
 
     Which subnet that is, a cluster may choose; `ovn_masquerade_subnets` names it.
     """
-    if address.link != BRIDGE or policy.network_type not in (UNSET, OVN_KUBERNETES):
-        return False
-    return MASQUERADE_BITS <= address.prefix_length < LEASED6 and number % (1 << LEASED6 - address.prefix_length) == 2
+    return policy.network_type in (UNSET, OVN_KUBERNETES) and is_like_masquerade(
+        address.link, number, address.prefix_length
+    )
 
 
 def _is_private(number: int, version: int) -> bool:

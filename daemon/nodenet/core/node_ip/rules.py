@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import replace
 from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
-from ipaddress import ip_network
+from ipaddress import ip_interface, ip_network
 from typing import NamedTuple
 
-from nodenet.core.ip import IPAddress
+from nodenet.core.ip import OVN_BRIDGE, IPAddress, IPNetwork, is_masquerade, masquerade_shown
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, Snapshot
 from nodenet.core.node_ip.policy import OVN_KUBERNETES, UNSET, Policy
 
@@ -73,8 +74,6 @@ SPECIAL: Mapping[Rule, Ranges] = {
     Rule.MULTICAST: ranges("224.0.0.0/4", "ff00::/8"),
     Rule.IPV4_MAPPED: ranges("::ffff:0:0/96"),
     Rule.LINK_LOCAL: ranges("169.254.0.0/16", "fe80::/10"),
-    # Their IPv6 masquerade subnet, with the `fd69::2` that every node has; IPv4's is link-local.
-    Rule.OVN_INTERNAL: ranges("fd69::/112"),
 }
 """The addresses that a rule is about."""
 _NOWHERE = (1, 0)
@@ -96,6 +95,7 @@ class Case(NamedTuple):
 def cases(snapshot: Snapshot, policy: Policy, unbindable: Collection[IPAddress]) -> Iterator[Case]:
     """Yield the case of every address of *snapshot*; a link that is not listed gets the index 0."""
     links = {link.name: link for link in snapshot.links}
+    policy = replace(policy, masquerade_subnets=(*policy.masquerade_subnets, *masquerade_subnets(snapshot)))
     for address in snapshot.addresses:
         link = links.get(address.link) or Link(0, address.link)
         yield Case(address, int(address.address), link, policy, unbindable)
@@ -154,13 +154,22 @@ def _label_suffix(case: Case) -> str:
     return label.removeprefix(case.link.name).lstrip(":") if label else ""
 
 
-_in_ovn = _special(Rule.OVN_INTERNAL)
+def masquerade_subnets(snapshot: Snapshot) -> tuple[IPNetwork, ...]:
+    """Return the masquerade subnets that OVN-Kubernetes' own addresses and routes on br-ex show."""
+    addresses = [item for item in snapshot.addresses if item.link == OVN_BRIDGE]
+    ways = [
+        (route.destination, hop.gateway)
+        for route in (snapshot.routes if addresses else ())
+        for hop in route.next_hops
+        if hop.link == OVN_BRIDGE
+    ]
+    return masquerade_shown([ip_interface((item.address, item.prefix_length)) for item in addresses], ways)
 
 
 def _ovn_internal(case: Case) -> bool:
     if case.policy.network_type not in (UNSET, OVN_KUBERNETES):
         return False
-    return _in_ovn(case) or any(case.address.address in subnet for subnet in case.policy.masquerade_subnets)
+    return is_masquerade(case.address.address, case.policy.masquerade_subnets)
 
 
 def _unwanted_family(case: Case) -> bool:
