@@ -16,13 +16,14 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.links import Links
-from nodenet.stages.apply.changes import Changes
+from nodenet.stages.apply.changes import PATIENCE_SECONDS, Changes
 from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.records import CHANGE, INTENT
 
@@ -380,3 +381,11 @@ async def test_the_links_have_their_profiles_again_before_the_record_is_gone() -
     assert rig.is_open
     await restoring
     assert not rig.is_open
+
+
+async def test_the_start_of_network_manager_is_waited_for() -> None:
+    rig = Rig(manager=FakeManager(status=ManagerState.STARTING))
+    asyncio.get_running_loop().call_later(0.3, setattr, rig.manager, "status", ManagerState.READY)
+    began = asyncio.get_running_loop().time()
+    await rig.changes.started()
+    assert 0.3 <= asyncio.get_running_loop().time() - began < PATIENCE_SECONDS

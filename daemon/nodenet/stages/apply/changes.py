@@ -20,6 +20,7 @@ from nodenet.core.change.record import RESULT, Change, What, interrupted, is_clo
 from nodenet.core.change.way_back import Network, WayBack, way_back, with_others
 from nodenet.core.errors import OrderRefused, Unavailable
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import of_another
 from nodenet.core.value import frozen
 from nodenet.stage_edges import StageEdges
@@ -212,6 +213,17 @@ class Changes:
                     log.warning(error.cause, message=error.message, remedy=error.remedy)
                 missing.remove(profile.uuid)
         return missing
+
+    async def started(self) -> None:
+        """Return when NetworkManager has ended its start, after PATIENCE_SECONDS at the latest.
+
+        Before that, a link may not have its profile yet, and would be activated a second time.
+        """
+        end = asyncio.get_running_loop().time() + PATIENCE_SECONDS
+        while asyncio.get_running_loop().time() < end:
+            if await self.edges.manager.state() is ManagerState.READY:
+                return
+            await asyncio.sleep(PAUSE_SECONDS)
 
     async def _settled(self, due: list[tuple[str, str]]) -> None:
         """Return when the links of *due* have their profiles, after PATIENCE_SECONDS at the latest. Raises Unavailable.

@@ -280,6 +280,7 @@ class TrialRun:
             if edited := self._node_files.edited(job.facts):
                 job.administrator.edited(edited)
             if change := self._changes.open:
+                await self._changes.started()
                 await self._changes.undo(change, self._pipeline.now())
             await probing.restored()
         except NodenetError as error:
