@@ -15,7 +15,7 @@ RELEASES = Path(__file__).parents[2] / "fixtures" / "releases"
 FILES = sorted(file for file in RELEASES.glob("*/var/lib/nodenet/**/*") if file.is_file())
 READERS: dict[str, Callable[[bytes], object]] = {
     "intent.json": intent.parse,
-    "trial.json": new_file.parse,
+    "boots.json": new_file.parse,
     "selection.json": lambda content: last_published.parse(content, "another boot"),
     "history/1.json": lambda content: entry.parse(content, 1),
     "history/2.json": lambda content: entry.parse(content, 2),

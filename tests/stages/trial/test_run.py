@@ -235,28 +235,6 @@ async def test_a_network_manager_that_forgets_the_checkpoint_ends_the_trial() ->
     assert rig.as_before
 
 
-async def test_the_start_of_network_manager_is_over_before_profiles_are_compared() -> None:
-    """A link that has no profile yet would be activated a second time."""
-    rig = Rig()
-    looked, found, states = rig.decided, rig.profiles.inventory, []
-
-    async def decided(seconds: float) -> Decision | None:
-        rig.manager.pending, rig.manager.starts, rig.manager.status = [], 2, ManagerState.STARTING
-        asyncio.get_running_loop().call_later(0.3, setattr, rig.manager, "status", ManagerState.READY)
-        return await looked(seconds)
-
-    async def inventory(*, profiles: bool = True) -> Inventory:
-        states.append(rig.manager.status)
-        return await found(profiles=profiles)
-
-    rig.__dict__["decided"] = decided
-    rig.profiles.__dict__["inventory"] = inventory
-    with pytest.raises(TrialEnded):
-        await rig.hold()
-    assert set(states) == {ManagerState.READY}
-    assert rig.as_before
-
-
 async def test_a_file_that_cannot_be_installed_is_not_kept() -> None:
     rig = Rig([Decision.CONFIRM])
     target = PublishFailed(f"{OWN} cannot be written: no space is left")
@@ -504,3 +482,25 @@ async def test_what_cannot_be_tried_is_refused_before_anything_is_touched(
     assert rig.nmstate.applied == []
     assert rig.files.content[str(INTENT)] == BEFORE
     assert str(CHANGE) not in rig.files.content
+
+
+async def test_the_start_of_network_manager_is_over_before_profiles_are_compared() -> None:
+    """A link that has no profile yet would be activated a second time."""
+    rig = Rig()
+    looked, found, states = rig.decided, rig.profiles.inventory, []
+
+    async def decided(seconds: float) -> Decision | None:
+        rig.manager.pending, rig.manager.starts, rig.manager.status = [], 2, ManagerState.STARTING
+        asyncio.get_running_loop().call_later(0.3, setattr, rig.manager, "status", ManagerState.READY)
+        return await looked(seconds)
+
+    async def inventory(*, profiles: bool = True) -> Inventory:
+        states.append(rig.manager.status)
+        return await found(profiles=profiles)
+
+    rig.__dict__["decided"] = decided
+    rig.profiles.__dict__["inventory"] = inventory
+    with pytest.raises(TrialEnded):
+        await rig.hold()
+    assert set(states) == {ManagerState.READY}
+    assert rig.as_before

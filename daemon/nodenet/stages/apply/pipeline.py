@@ -103,8 +103,8 @@ class Pipeline:
     async def obstacle(self, name: str, *, uses_ovs: bool, early: bool = False) -> Waiting | None:
         """Return what must be waited for before *name* can be applied, if anything.
 
-        *early*: also while NetworkManager is starting, which is waited for START_SECONDS otherwise. Raises Unavailable,
-        and RollbackFailed where an interrupted apply cannot be rolled back.
+        *early*: also while NetworkManager is starting, which is waited for START_SECONDS otherwise. A change whose undo
+        was given up is taken over (`core.change.model`). Raises Unavailable.
         """
         state, words = await self._edges.presence.look()
         early = state is ManagerState.STARTING and (early or self._edges.presence.starts_endlessly)
@@ -115,9 +115,6 @@ class Pipeline:
         change = self.changes.open
         if words_of_another := await self.changes.held_by_another(change, self._began):
             return Waiting(words_of_another, MANAGER, seconds=2.0)
-        if change is not None:  # its undo was given up
-            async with self.others.kept():
-                await self.changes.roll_back(change, self._began)
         await self.others.put_back()  # what an apply had set aside that was interrupted
         return None
 

@@ -21,7 +21,7 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
-from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.history.entry import Kind
 from nodenet.core.messages import Message
 from nodenet.core.since import NEVER
@@ -86,13 +86,13 @@ class Recovery:
                 return await self._give_up(record.renamed(old, new), why, (old,))
             cause = await self._orphan(record) or await self._lost(record, self._pipeline.record)
             return await self._give_up(record, cause) if cause else None
-        except (Unavailable, RollbackFailed) as error:
+        except Unavailable as error:
             return await self._pipeline.unanswered(f"{RESTORING}: {error.cause}")
         except PublishFailed:  # a problem of the stages that need the record
             return None
 
     async def _orphan(self, record: BridgeRecord) -> str | None:
-        """Return that the uplink's profile is for a bridge that is gone, if so. Raises Unavailable, RollbackFailed."""
+        """Return that the uplink's profile is for a bridge that is gone, if so. Raises Unavailable."""
         if self._looked or self._has_address(record) or await self._pipeline.obstacle(BRIDGE, uses_ovs=False):
             return None
         self._looked = True

@@ -221,8 +221,7 @@ class ConfigureOvsStage:
     async def _obstacle(self, facts: Facts) -> Waiting | None:
         """Return what must be waited for: of NetworkManager's start no more than the activation of the uplink.
 
-        Another link may be long in its start, as one whose DHCP server does not answer. Raises Unavailable,
-        RollbackFailed.
+        Another link may be long in its start, as one whose DHCP server does not answer. Raises Unavailable.
         """
         waiting = await self._pipeline.obstacle(BRIDGE, uses_ovs=True)
         if waiting is None or facts.selection is None or facts.selection.link is None:

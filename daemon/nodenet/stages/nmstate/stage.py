@@ -185,8 +185,6 @@ class NmstateStage:
         try:
             return await self._settle(job)
         except RollbackFailed as error:
-            if other := self._refusal.of_another(job, error):
-                return other
             if waiting := self._instead(job, f"could not be rolled back ({error.cause})"):
                 return waiting
             return self._refusal.of(job, error)
@@ -327,7 +325,7 @@ class NmstateStage:
         )
 
     async def _obstacle(self, job: Job, *, compared: bool) -> Waiting | None:
-        """Return what must be waited for before the file is applied or compared. Raises Unavailable, RollbackFailed."""
+        """Return what must be waited for before the file is applied or compared. Raises Unavailable."""
         if job.unsettled and not compared:
             return self._until_settled(job)
         return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
