@@ -16,17 +16,20 @@ help: ## list the targets
 demo: $(STAMP) ## set everything up, boot a node and show the main job (root)
 	@$(RUN) tools/demo.py
 
-# Most seeds of the simulation run beside everything else, while no other program wants the processor: lint and types
-# need one core, a lab boot mostly waits, and an emulated machine keeps one core of two busy. mutations.py says which
-# case notices each broken rule.
+# What booted nodes need is made beside lint, types and the pure tests. A lab boot mostly waits, so four workers share two
+# cores; the emulated machines, which keep a core of two busy, get what the lab leaves. Most seeds of the simulation run
+# beside everything, while no other program wants the processor. mutations.py says which case notices each broken rule.
 test: $(STAMP) ## set everything up and run all tests, real boots included (root)
-	@mkdir -p build; failed=0; \
+	@mkdir -p build; failed=0; export NODENET_REQUIRE_LAB=1; \
 	$(RUN) tools/simulate.py --first 2000 --seeds 18000 --when-idle >build/simulation.txt 2>&1 & simulated=$$!; \
-	trap '{ kill -- -$$simulated || kill $$simulated; } 2>/dev/null' EXIT; \
+	$(RUN) tools/prepare.py >build/prepare.txt 2>&1 & prepared=$$!; emulated=; \
+	trap 'for job in $$simulated $$prepared $$emulated; do kill -- -$$job || kill $$job; done 2>/dev/null' EXIT; \
 	$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m mypy && $(RUN) tools/mutations.py || exit; \
-	export NODENET_REQUIRE_LAB=1; \
-	$(RUN) -m pytest -q -m "not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
-	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
+	nice -n 5 $(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal >build/vm.txt 2>&1 & emulated=$$!; \
+	$(RUN) -m pytest -q -m "not lab" --numprocesses 2 --dist worksteal || failed=$$?; \
+	wait $$prepared || echo "tools/prepare.py: not everything could be made"; cat build/prepare.txt; \
+	$(RUN) -m pytest -q -m "lab and not vm" --numprocesses 4 --dist worksteal || failed=$$?; \
+	wait $$emulated || failed=$$?; cat build/vm.txt; \
 	wait $$simulated || { failed=$$?; echo "FAILED tools/simulate.py"; }; cat build/simulation.txt; \
 	exit $$failed
 
@@ -46,6 +49,11 @@ lab: $(STAMP) ## open a shell on a freshly booted node with the product installe
 SEEDS ?= 1000
 simulate: $(STAMP) ## boot SEEDS simulated nodes with faults and check what must always hold
 	@$(RUN) tools/simulate.py --seeds $(SEEDS)
+
+INPUTS ?= 1000000
+fuzz: $(STAMP) ## attack each door: INPUTS documents of every kind, and as many messages on private buses (root)
+	@$(RUN) tools/fuzz_documents.py --inputs $(INPUTS)
+	@PYTHONPATH=daemon:tests:tools $(RUN) tools/fuzz_bus.py --messages $(INPUTS)
 
 bench: $(STAMP) ## measure on a booted node and in namespaces, write docs/dev/benchmarks.md (root)
 	@$(RUN) tools/bench/run.py
@@ -68,6 +76,10 @@ tree: ## install below DESTDIR with a Python of its own, for nodes that have non
 
 packages: $(STAMP) ## build the .deb, the .rpm and the system extension into build/packages
 	@$(PYTHON) packaging/forms/build_packages.py --out build/packages
+
+release: $(STAMP) ## make packages, wheel, sources, bill of materials, VEX, notes and sums in build/release
+	@rm -rf build/release
+	@$(RUN) packaging/forms/release.py --out build/release
 
 uninstall: ## remove what install made; settings and state stay
 	@$(PYTHON) packaging/install.py --destdir "$(DESTDIR)" --uninstall
@@ -92,4 +104,4 @@ $(STAMP): packaging/host-packages packaging/requirements.txt packaging/requireme
 	@wheel=$$($(PYTHON) packaging/libnmstate/build_wheel.py) && $(PIP) --force-reinstall "$$wheel"
 	@touch $@
 
-.PHONY: help demo test check fmt lab bench install tree packages uninstall wheel plugin clean
+.PHONY: help demo test check fmt lab fuzz bench install tree packages release uninstall wheel plugin clean

@@ -39,7 +39,9 @@ from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Datapath, Settings
+from nodenet.loop.attempts import behind_undo
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
+from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.br_ex.wiring import BridgeWiring
 
@@ -106,7 +108,13 @@ class Rig:
         wiring = BridgeWiring(edges, settings, self.verifier)
         self.maker, self.repairer, self.remover = wiring.maker, wiring.repairer, wiring.remover
         self.stage = wiring.stage()
-        self.follow, self.recover, self.restore = wiring.recovering(self.stage, self.stage, self.stage)
+        self.nodeip = wiring.leases_first(self.stage)
+        self.recovery = wiring.recovery(Undo(edges))
+        self.store = edges.store
+
+    async def look(self, facts: Facts) -> Outcome:
+        """Return the outcome of an attempt, as the loop makes one."""
+        return await behind_undo(self.recovery, self.stage, facts, Request())
 
     def place(self, link: str) -> None:
         """Let *link* have the node IP; a bridge gets what the server gives."""

@@ -189,6 +189,7 @@ class FakeNmstate:
     validated: list[str] = field(default_factory=list)
     knows_every_key: bool = False
     below: dict[str, Any] | None = None
+    of_policies: dict[str, Any] = field(default_factory=dict)
     bridges: tuple[str, ...] = ()
     compared: Mapping[str, Any] = field(default_factory=dict)
     others: Others = NO_OTHERS
@@ -203,7 +204,7 @@ class FakeNmstate:
     async def transaction(self) -> AsyncIterator[FakeNmstate]:
         yield self
 
-    async def show(self) -> dict[str, Any]:
+    async def show(self, *, secrets: bool = False) -> dict[str, Any]:  # noqa: ARG002
         return self.shown
 
     async def validate(self, text: str) -> bool:
@@ -221,6 +222,11 @@ class FakeNmstate:
     async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
         self.compared = state
         return await self.difference(text)
+
+    async def of_policy(self, text: str, filled: str, state: Mapping[str, Any]) -> dict[str, Any]:  # noqa: ARG002
+        if self.difference_fails:
+            raise self.difference_fails
+        return self.of_policies
 
     async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> dict[str, Any]:
         self.bridges = tuple(bridges)

@@ -21,9 +21,8 @@ from nodenet.edge.clock import Idle
 from nodenet.inputs import BUILD
 from nodenet.loop.reload import StageSet
 from nodenet.stage_edges import Presence
-from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.ofports import KeepOfports
-from nodenet.stages.br_ex.recover_first import FollowUplinkFirst, RecoverFirst, RestoreFirst
+from nodenet.stages.br_ex.recovery import LeasesFirst, Recovery
 from nodenet.stages.nmstate.stage import NmstateStage
 from nodenet.stages.unit_stage import UnitStage
 
@@ -38,9 +37,8 @@ def assembly() -> Iterator[Assembly]:
 def presence_of(stages: StageSet) -> Presence:
     first = stages.stages[StageName.NMSTATE]
     assert isinstance(first, KeepOfports)
-    assert isinstance(first.stage, FollowUplinkFirst)
-    assert isinstance(first.stage._stage, NmstateStage)
-    return first.stage._stage._pipeline._edges.presence
+    assert isinstance(first.stage, NmstateStage)
+    return first.stage._pipeline._edges.presence
 
 
 def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) -> None:
@@ -56,8 +54,9 @@ def test_a_reload_gives_no_more_starts_of_network_manager(assembly: Assembly) ->
 def test_a_reload_goes_on_with_the_undo(assembly: Assembly) -> None:
     """Its patience with NetworkManager does not begin again."""
     before, after = (assembly.inputs.build_stages(Settings()) for _ in range(2))
-    assert isinstance(before.undo, Undo)
-    assert before.undo is after.undo
+    assert isinstance(before.undo, Recovery)
+    assert isinstance(after.undo, Recovery)
+    assert before.undo.undo is after.undo.undo
 
 
 @pytest.mark.parametrize("name", StageName)
@@ -83,16 +82,10 @@ def test_a_unit_is_believed_where_no_evidence_is_known() -> None:
 
 
 def test_the_node_ip_is_chosen_after_a_look_at_what_an_interrupted_apply_left(assembly: Assembly) -> None:
-    """By the stage of nodenetd; a unit that does it is not ours to repair for. Both looks share what was restored."""
-    stages = assembly.inputs.build_stages(Settings()).stages
-    first, recover = stages[StageName.NMSTATE], stages[StageName.NODEIP]
-    restore = stages[StageName.CONFIGURE_OVS]
-    assert isinstance(first, KeepOfports)
-    assert isinstance(first.stage, FollowUplinkFirst)
-    assert isinstance(recover, RecoverFirst)
-    assert isinstance(restore, KeepOfports)
-    assert isinstance(restore.stage, RestoreFirst)
-    assert first.stage._recover is restore.stage._recover is recover
+    """By the loop, before each stage; leases of an earlier boot are settled before the node IP is chosen."""
+    stages = assembly.inputs.build_stages(Settings())
+    assert isinstance(stages.undo, Recovery)
+    assert isinstance(stages.stages[StageName.NODEIP], LeasesFirst)
 
 
 def test_a_node_file_directory_that_is_none_does_not_end_the_daemon(assembly: Assembly, tmp_path: Path) -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from nodenet.core.node_file import host_values
 from nodenet.core.node_file.content import judge
 from nodenet.core.node_file.find import read
 from nodenet.core.node_file.finding import errors
+from nodenet.core.settings.model import Settings
 
 libnmstate = pytest.importorskip("libnmstate", reason="the binding's wheel is not installed in this environment")
 ROOT = Path(__file__).parents[1]
@@ -36,7 +39,7 @@ def test_each_node_file_on_a_page_is_taken(name: str) -> None:
     text = host_values.filled(name, EXAMPLES[name], table, table.rows[0])
     judged = judge(read("worker-0.yml", text.encode()))
     assert [each.sentence() for each in errors(judged.findings)] == []
-    libnmstate.validate(text)
+    libnmstate.validate(text)  # a policy too
 
 
 def test_there_are_examples() -> None:
@@ -57,3 +60,27 @@ def test_the_words_of_the_messages_are_those_of_the_product() -> None:
     parts = [part.strip(" ;=()") for text in quoted for part in re.split(r"…|eth\d|KUBELET_NODE_IP|\(", text)]
     assert len(parts) >= 8
     assert [part for part in parts if part and part not in source] == []
+
+
+def openshift(name: str) -> dict[str, Any]:
+    found: dict[str, Any] = YAML(typ="safe").load((ROOT / "examples" / "openshift" / name).read_text(encoding="utf-8"))
+    return found
+
+
+def test_a_node_file_of_a_machine_config_is_applied_by_a_reload() -> None:
+    """The service can be reloaded, and the files are where nodenetd looks for them."""
+    files = openshift("node-disruption-policy.yaml")["spec"]["nodeDisruptionPolicy"]["files"]
+    directory = Settings().node_file_dir
+    assert [each["path"] for each in files] == [f"{directory}/cluster.yml", f"{directory}/{host_values.TABLE}"]
+    for each in files:
+        assert each["actions"] == [{"type": "Reload", "reload": {"serviceName": "nodenetd.service"}}]
+    assert "\nExecReload=" in (ROOT / "units" / "nodenetd.service").read_text(encoding="utf-8")
+
+
+def test_the_layer_of_openshift_is_that_of_any_image() -> None:
+    """What the Containerfile runs beside the copy is run there, too."""
+    (given,) = openshift("machine-os-config.yaml")["spec"]["containerFile"]
+    ours = (ROOT / "packaging" / "image" / "Containerfile").read_text(encoding="utf-8")
+    commands = re.findall(r"systemd-sysusers \S+|systemctl preset [^\\\n]+", ours)
+    assert len(commands) == 2
+    assert [command for command in commands if command.strip() not in given["content"]] == []

@@ -7,10 +7,12 @@ import json
 import re
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
+from cli.test_main import environment
 from make_completions import words
 from make_manual import BLOCKS, PAGES, made
 from nodenet.cli.main import EPILOG, parser
@@ -85,6 +87,18 @@ def test_the_examples_are_settings() -> None:
     assert len(examples) == 2
     for example in examples:
         assert set(settings_parser.parse([("example", example.encode())]).origins.values()) > {settings.DEFAULT}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_page_has_examples(page: Path) -> None:
+    assert re.search(r"^\.(Dl|Bd -literal) ", section(page, "EXAMPLES"), re.MULTILINE)
+
+
+def test_the_node_file_of_an_example_is_good() -> None:
+    (text,) = re.findall(r"^\.Bd [^\n]*\n(.*?)^\.Ed$", section(DAEMON, "EXAMPLES"), re.MULTILINE | re.DOTALL)
+    words = [sys.executable, "-m", "nodenet.cli.main", "check", "-"]
+    done = subprocess.run(words, input=text, env=environment(), capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_the_stages_are_in_their_order() -> None:

@@ -14,14 +14,17 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 BOOTS = ROOT / "fixtures" / "boot_report"
+PICTURE, PICTURED = ROOT / "docs" / "boot.svg", "network-manager-late"
+"""The picture of the documentation, and the boot that it shows."""
 sys.path[:0] = [str(ROOT / "daemon")]
 
 from nodenet.cli.boot_report import lines  # noqa: E402 -- found there
+from nodenet.cli.outputs import moment  # noqa: E402
 from nodenet.core.boot_report.svg import picture  # noqa: E402
 from nodenet.core.boot_report.timeline import FINISHED, JOBS, UNITS, document, report  # noqa: E402
 
 KEPT = re.compile(
-    r"__MONOTONIC_TIMESTAMP|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|_PID|_SYSTEMD_UNIT|MESSAGE|MESSAGE_ID|UNIT|SYSLOG_IDENTIFIER"
+    r"__MONOTONIC_TIMESTAMP|__REALTIME_TIMESTAMP|_TRANSPORT|_BOOT_ID|_HOSTNAME|_PID|_SYSTEMD_UNIT|MESSAGE|MESSAGE_ID|UNIT|SYSLOG_IDENTIFIER"
     r"|NM_LOG_DOMAINS|TIMESTAMP_BOOTTIME|\w+_USEC|STAGE\w*|STATUS|WAIT"
 )
 
@@ -47,7 +50,7 @@ def expected(journal: list[Any]) -> dict[str, str]:
     return {
         "expected.json": json.dumps(document(what), indent=1) + "\n",
         "expected.txt": "\n".join(lines(what)) + "\n",
-        "expected.svg": picture([what]),
+        "expected.svg": picture([what], moment),
     }
 
 
@@ -61,6 +64,7 @@ def main() -> None:
     for path in BOOTS.glob("*/journal.json"):
         for name, text in expected(json.loads(path.read_text())).items():
             (path.parent / name).write_text(text)
+    PICTURE.write_text((BOOTS / PICTURED / "expected.svg").read_text())
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 if __name__ == "__main__":
     sys.path.insert(0, str(Path(__file__).parents[1] / "daemon"))
 
-from nodenet.core.node_file import schema
+from nodenet.core.node_file import policy, schema
 from nodenet.core.node_file.values import MADE, SHOWN
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -35,8 +35,8 @@ def document() -> dict[str, Any]:
     return {
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": f"node file of nodenet: NMState {schema.VERSION}",
-        **_reference(schema.STATE),
-        "definitions": {name: _section(name) for name in schema.sections()},
+        "anyOf": [_reference(schema.STATE), _reference("policy")],
+        "definitions": {**{name: _section(name) for name in schema.sections()}, "policy": _policy()},
     }
 
 
@@ -54,6 +54,14 @@ def _section(name: str) -> dict[str, Any]:
         removed = {"type": "object", "required": ["state"], "properties": {"state": {"const": "absent"}}}
         return {"anyOf": [made, removed]}
     return made
+
+
+def _policy() -> dict[str, Any]:
+    """Return the schema of a policy: what its template leads to is known on a host only."""
+    capture = {"type": ["object", "null"], "additionalProperties": {"type": "string"}}
+    keys = {policy.KEYS[0]: capture, **{key: {"type": "object"} for key in policy.DESIRED}}
+    some = [{"required": [key]} for key in policy.DESIRED]
+    return {"type": "object", "additionalProperties": False, "properties": keys, "oneOf": some}
 
 
 def _kind(kind: str) -> dict[str, Any]:

@@ -30,7 +30,8 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
-    "uplink_health": ("boot", "kernel", "open_vswitch"),
+    "fleet": ("br_ex", "history", "hostname", "kernel", "node_file", "node_ip"),
+    "uplink_health": ("boot", "kernel", "network_manager", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
     "status": ("boot", "metrics", "node_ip", "trial"),
     "hosted_services": ("boot", "kernel", "metrics", "node_file", "open_vswitch", "settings", "status"),
@@ -48,6 +49,7 @@ EDGE: Mapping[str, tuple[str, ...]] = {
     "bus": ("core.boot", "core.status", "core.trial"),
     "clock": (),
     "files": (),
+    "fleet": ("core.report",),
     "hosted_services": (
         "core.kernel",
         "core.resolver",
@@ -111,7 +113,7 @@ EXCEPTIONS: Mapping[str, tuple[str, ...]] = {
     "edge.nmstate.worker": ("core.node_file.yaml_text",),
     # There is one judgement of node files.
     "cli.check": ("stages.apply.node_file",),
-    "cli.preview": ("stages.apply.node_file",),
+    "cli.preview": ("stages.apply.node_file", "stages.apply.policies"),
     # The daemon and the command must gather the same facts.
     "cli.facts_here": ("stages.br_ex.gather",),
 }

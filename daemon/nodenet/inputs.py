@@ -70,7 +70,9 @@ class NodeInputs:
 
     def _node_files(self, settings: Settings) -> NodeFiles:
         if self._files_of is None or self._files_of[0] is not settings:
-            files = NodeFiles(self._edges.files, self._edges.nmstate, PurePath(settings.node_file_dir))
+            files = NodeFiles(
+                self._edges.files, self._edges.nmstate, PurePath(settings.node_file_dir), self._edges.store
+            )
             self._files_of = settings, files
         return self._files_of[1]
 
@@ -101,11 +103,11 @@ class NodeInputs:
         policy = Policy(deny_links=settings.deny_links)
         parts = (edges.kernel, edges.profiles, edges.files, edges.clock)
         stages[StageName.NODEIP] = RaiseLinks(nodeip, policy, *parts)
-        behind = (StageName.NMSTATE, StageName.NODEIP, StageName.CONFIGURE_OVS)
-        recovering = BridgeWiring(self._edges, settings).recovering(*(stages[name] for name in behind))
-        stages |= dict(zip(behind, recovering, strict=True))
+        wiring = BridgeWiring(edges, settings)
+        stages[StageName.NODEIP] = wiring.leases_first(stages[StageName.NODEIP])
+        stages[StageName.CONFIGURE_OVS] = wiring.stage()
         for name in (StageName.NMSTATE, StageName.CONFIGURE_OVS):
-            stages[name] = KeepOfports(stages[name], edges.ovsdb, edges.profiles, edges.files)
+            stages[name] = KeepOfports(stages[name], edges.ovsdb, edges.profiles, edges.files, edges.store)
         units = {StageName(name): unit_of(provider) for name, provider in settings.stages.items()}
         stages |= {name: build_unit_stage(name, unit, self._edges, settings) for name, unit in units.items() if unit}
         built_in = settings.stages[StageName.NODEIP] == "builtin"  # a unit publishes what it finds
@@ -118,6 +120,6 @@ class NodeInputs:
             partial(self._losses.seen, nodeip.drift, publishes=built_in),
             nodeip.confirm if built_in else nodeip.confirm_of_unit,
             trial_of(edges, settings) if settings.stages[StageName.NMSTATE] == "builtin" else None,
-            self._undo,
+            wiring.recovery(self._undo),
             partial(self._made_again.look, others_of(edges, settings)),
         )

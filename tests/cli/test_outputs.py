@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from cli.test_main import environment
+from nodenet.cli import outputs
 from nodenet.cli.outputs import Table, printable, seconds
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Failed
@@ -162,3 +164,32 @@ def test_anything_else_is_refused(text: str) -> None:
     sentence = f"{text!r} is not a valid number of seconds \\(examples: 90, 5s, 2min\\)"
     with pytest.raises(argparse.ArgumentTypeError, match=f"^{sentence}$"):
         seconds(text)
+
+
+def test_a_terminal_of_80_columns_shows_every_word() -> None:
+    """A serial console does not fold lines; into a pipe they are not folded, for programs that read them."""
+    text = ["  problem     " + "word " * 40, "short", ""]
+    found = list(outputs.wrapped(text, 14, 80))
+    assert max(map(len, found)) <= 80
+    assert " ".join(" ".join(found).split()) == " ".join(" ".join(text).split())
+    assert found[1].startswith(" " * 14 + "word")
+    assert found[-2:] == ["short", ""]
+    assert list(outputs.folded(text, 14)) == text
+
+
+STATUS = "from nodenet.cli.outputs import has_colours; import sys; sys.exit(not has_colours())"
+
+
+@pytest.mark.parametrize(
+    ("variables", "coloured"),
+    [({}, True), ({"NO_COLOR": "1"}, False), ({"NO_COLOR": ""}, True), ({"TERM": "dumb"}, False)],
+)
+def test_colours_are_for_a_terminal_whose_user_wants_them(variables: dict[str, str], *, coloured: bool) -> None:
+    environment = {"PYTHONPATH": os.pathsep.join(sys.path), "TERM": "xterm"} | variables
+    command = [sys.executable, "-c", STATUS]
+    ours, theirs = pty.openpty()
+    done = subprocess.run(command, env=environment, stdout=theirs, check=False)
+    os.close(ours)
+    os.close(theirs)
+    assert (done.returncode == 0) is coloured
+    assert subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=False).returncode == 1

@@ -100,7 +100,7 @@ def test_a_record_is_shown_without_its_secrets_and_one_that_is_torn_is_not(tmp_p
 
 
 def test_every_part_from_a_record_with_secrets_is_known_as_one() -> None:
-    assert {part.name for part in PARTS if part.record} == {"bridge.json", "trial.json"}
+    assert {part.name for part in PARTS if part.record} == {"bridge.json", "boots.json"}
     assert {Path(part.command[1]) for part in PARTS if part.record} <= set(map(Path, RECORDS))
 
 

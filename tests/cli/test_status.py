@@ -167,14 +167,3 @@ def test_a_document_that_lacks_keys_is_invalid_input(state: Path, content: str) 
     state.write_text(content)
     with pytest.raises(SnapshotInvalid, match=r"state\.json is damaged or incomplete"):
         status.run(asked(state))
-
-
-def test_a_terminal_of_80_columns_shows_every_word(state: Path) -> None:
-    """A serial console does not fold lines; into a pipe they are not folded, for programs that read them."""
-    state.write_text(json.dumps(DEGRADED))
-    text = ["  problem     " + "word " * 40, "short", ""]
-    folded = list(status._folded(text))
-    assert max(map(len, folded)) <= 80
-    assert " ".join(" ".join(folded).split()) == " ".join(" ".join(text).split())
-    assert folded[1].startswith(" " * 14 + "word")
-    assert folded[-2:] == ["short", ""]

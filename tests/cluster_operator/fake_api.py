@@ -33,6 +33,7 @@ class FakeApi:
         self.away = False
         self.forbidden: set[str] = set()
         self.writes: list[tuple[str, str]] = []
+        self.events: list[Mapping[str, Any]] = []
         self.requests = 0
         self.before_write: Callable[[str], None] = lambda _: None
         self._watches: list[tuple[str, asyncio.Queue[Any]]] = []
@@ -81,6 +82,9 @@ class FakeApi:
 
     async def create(self, path: str, document: Mapping[str, Any]) -> Any:
         self._ask(path)
+        if document["kind"] == "Event":
+            self.events.append(document)
+            return document
         self.before_write(path)
         place = f"{path}/{document['metadata']['name']}"
         if place in self.objects:

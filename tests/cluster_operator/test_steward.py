@@ -21,6 +21,7 @@ from nodenet.cluster_operator.steward import (
     Steward,
 )
 from nodenet.core.hosted_cluster.cluster_status import HOLDER_SECONDS
+from nodenet.core.hosted_cluster.events import EVENTS
 from nodenet.core.hosted_cluster.metrics import STATUSES
 from nodenet.core.hosted_services.model import Options
 from nodenet.core.hosted_services.report import HostedHealth
@@ -96,6 +97,35 @@ async def test_a_takeover_changes_the_owner() -> None:
         api.node("m0", well())
         await asyncio.sleep(30)
         assert api.status["apiServerInternalIpOwner"] == "m1"
+
+
+async def test_what_a_status_changes_is_an_event_of_the_object() -> None:
+    """`kubectl describe` shows a VIP that moved; a status that changes none of it makes no Event."""
+    api = cluster()
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        first = len(api.events)
+        api.node("m0", well())
+        api.node("m1", well(vips=(API,)))
+        await asyncio.sleep(60)
+        moved, *others = api.events[first:]
+        assert others == []
+        assert (moved["reason"], moved["type"]) == ("VipMoved", "Normal")
+        assert moved["message"] == "m1 holds the API VIP; m0 held it before"
+        assert moved["involvedObject"]["uid"] == api.objects[RESOURCE]["metadata"]["uid"]
+
+
+async def test_an_operator_that_may_make_no_events_writes_the_status() -> None:
+    """Its role may be older: the status is right, and the cause is said once."""
+    api = cluster()
+    api.forbidden = {EVENTS}
+    async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
+        await asyncio.sleep(30)
+        api.node("m0", well())
+        api.node("m1", well(vips=(API,)))
+        await asyncio.sleep(60)
+        assert api.status["apiServerInternalIpOwner"] == "m1"
+        assert api.states["Degraded"] == "False"
 
 
 async def test_a_node_that_is_silent_is_unknown_and_owns_nothing() -> None:

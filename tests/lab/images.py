@@ -55,7 +55,7 @@ class Images:
             found, config = Path(scratch) / "id", Path(scratch) / "pip.conf"
             config.write_text(PIP)
             lent = (f"--volume={_wheels()}:{WHEELS}:ro", f"--volume={config}:/etc/pip.conf:ro")
-            words = ["bud", "--quiet", "--isolation=chroot", "--network=host", f"--build-arg=BASE={self._base()}"]
+            words = ["bud", "--quiet", "--isolation=chroot", "--network=host", f"--build-arg=BASE={self.base()}"]
             self._buildah(*words, *lent, f"--iidfile={found}", f"--file={containerfile}", str(context))
             return found.read_text().strip()
 
@@ -69,7 +69,8 @@ class Images:
         container = self._buildah("from", "--pull-never", image).strip()
         return Path(self._buildah("mount", container).strip())
 
-    def _base(self) -> str:
+    def base(self) -> str:
+        """Return the name of the image of a node's root file system; it is made on first use."""
         layers = rootfs(DEFAULT), packages(DEFAULT, "python3-pip")
         name = (
             "localhost/nodenet-lab:" + hashlib.sha256("".join(layer.name for layer in layers).encode()).hexdigest()[:16]

@@ -72,7 +72,7 @@ enabled = "auto"
 advert_interval = {advert}
 drain_seconds = 5
 ca_file = "/etc/kubernetes/ca.crt"
-[stages]
+{hosted}[stages]
 configure-ovs = "skip"
 """
 KEYFILE = """[connection]
@@ -154,6 +154,8 @@ class Options:
     """So many nodes, the last ones, are in no list of the cluster."""
     spec: Mapping[str, str] | None = None
     settings: str = ""
+    hosted: str = ""
+    """Further lines of the table ``[hosted]``."""
     files: Mapping[str, str] | None = None
     layers: Sequence[Path] = ()
     enable: Sequence[str] = ()
@@ -173,7 +175,8 @@ class Rig:
         credentials = authority(lan.state)
         vips = [API, API6], [INGRESS, INGRESS6]
         api, ingress = (", ".join(f'"{vip}"' for vip in (both if options.both_families else both[:1])) for both in vips)
-        settings = SETTINGS.format(domain=DOMAIN, api=api, ingress=ingress, advert=options.advert)
+        words = {"domain": DOMAIN, "api": api, "ingress": ingress, "advert": options.advert, "hosted": options.hosted}
+        settings = SETTINGS.format(**words)
         if options.bridge:
             settings = settings.replace('configure-ovs = "skip"\n', "")
             settings = f'network_type = "OVNKubernetes"\n{settings}[bridge]\ndatapath = "netdev"\n'

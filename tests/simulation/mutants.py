@@ -38,7 +38,8 @@ from nodenet.stages.apply import changes, pipeline, probes
 from nodenet.stages.apply.probing import Probing
 from nodenet.stages.br_ex import verify
 from nodenet.stages.br_ex.later_looks import CAUSES
-from nodenet.stages.br_ex.recover_first import RecoverFirst
+from nodenet.stages.br_ex.recovery import Recovery
+from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
@@ -184,12 +185,8 @@ def _unguarded(_self: object, work: Any, otherwise: object, *given: object) -> A
     return work(*given)
 
 
-async def _not_followed(_self: object, *_: object) -> Any:
-    return None
-
-
-async def _not_renamed(_self: object, *_: object) -> bool:
-    return False
+async def _not_renamed(_self: object, *_: object) -> dict[str, str]:
+    return {}
 
 
 def _not_watched(_self: object, _status: object) -> None:
@@ -279,13 +276,9 @@ MUTANTS = (
     Mutant("R16", "state.json is written once", ((StateFile, "show", _shown_once),)),
     Mutant("R17", "READY is sent once", ((ServiceManager, "show", _ready_once),)),
     Mutant("R22", "bind says what is lost", ((drift, "lost", _nothing_lost),)),
-    Mutant("R22b", "bind says what an interrupted br-ex has left", ((RecoverFirst, "_has_address", _has_any_address),)),
+    Mutant("R22b", "bind says what an interrupted br-ex has left", ((Recovery, "_has_address", _has_any_address),)),
     Mutant("R23", "an error while the loop sleeps", ((Guard, "run", _unguarded),)),
-    Mutant(
-        "R26",
-        "a renamed uplink is not followed",
-        ((RecoverFirst, "follow_renamed", _not_followed), (RecoverFirst, "_follow_renamed", _not_renamed)),
-    ),
+    Mutant("R26", "a renamed uplink is not followed", ((BridgeRepairer, "renamed", _not_renamed),)),
     Mutant("R27", "the uplink is not watched", ((UplinkWatch, "show", _not_watched),)),
     Mutant("R29", "every setting of the link moves", ((bridge_plan, "_sysctls", _all_settings),)),
     Mutant("R32", "any host name will do", ((HostnameStage, "_unknown", _any_name),)),

@@ -70,7 +70,7 @@ class Nmstate:
         document_of(text)
         return False
 
-    async def show(self) -> Document:
+    async def show(self, *, secrets: bool = False) -> Document:  # noqa: ARG002  (nothing is secret here)
         await self._cross("show", self._world.show_seconds)
         self._need_manager()
         return self.state()
@@ -83,6 +83,10 @@ class Nmstate:
     async def compare(self, text: str, state: Mapping[str, Any]) -> Document:
         await self._cross("compare", self._world.show_seconds)
         return self.missing(document_of(text), state)
+
+    async def of_policy(self, text: str, filled: str, state: Mapping[str, Any]) -> Document:  # noqa: ARG002
+        await self._cross("of_policy", self._world.show_seconds)
+        return self.missing(document_of(filled), state)
 
     async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> Document:
         await self._cross("difference_below", self._world.show_seconds)

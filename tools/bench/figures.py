@@ -18,10 +18,12 @@ HOSTED = "## Hosted services\n"
 HOSTED_CLUSTER = "## Hosted services in the cluster\n"
 HOSTED_MIGRATION = "## Migration of the API\n"
 DAY_ONE = "## Day one for many hosts\n"
+FLEET = "## A fleet\n"
 PACKAGES = "## Packages\n"
 PERSISTENT_IPS = "## Persistent IPs\n"
 BY_THEMSELVES = (
-    *(BR_EX, LARGE_HOSTS, LOOK_UPS, HOSTED, HOSTED_CLUSTER, HOSTED_MIGRATION, DAY_ONE, PERSISTENT_IPS, PACKAGES),
+    *(BR_EX, LARGE_HOSTS, LOOK_UPS, HOSTED, HOSTED_CLUSTER, HOSTED_MIGRATION, DAY_ONE, PERSISTENT_IPS, FLEET),
+    PACKAGES,
 )
 """Headings of the sections that are measured by themselves."""
 _IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s+(\S+)")

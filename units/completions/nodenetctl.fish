@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --datapath --deny-link --diff --digest --directory --extract --families --file --for --hint --host --hosts --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
+set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --hint --host --hosts --html --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -59,6 +59,9 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l json -d 'print the
 complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l wait -d 'wait until the node is ready or has failed, or systemd skips nodenetd'
 complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l timeout -x -d 'wait at most so long; 90, 5s and 2min are valid'
 complete -c nodenetctl -n '_shtab_nodenetctl_using status' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read this state file (default: /run/nodenet/state.json)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a doctor -d 'look at cable, addresses, gateway, DNS, MTU, kubelet and more now, also while nodenetd is dead'
+complete -c nodenetctl -n '_shtab_nodenetctl_using doctor' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using doctor' -l json -d 'print a JSON document instead of lines'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a monitor -d 'print each change as it happens, one line for each event'
 complete -c nodenetctl -n '_shtab_nodenetctl_using monitor' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using monitor' -l json -d 'print one JSON object in each line; time in seconds since boot, null where it is not known'
@@ -251,5 +254,20 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_
 complete -c nodenetctl -n '_shtab_nodenetctl_using report' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l output -xka "(__fish_complete_path (commandline -ct))" -d 'write to FILE, - for standard output (default: nodenet-report-HOST-TIME.tar.gz in /var/tmp)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using report' -l json -d 'print the list of contents as a JSON document'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a fleet -d 'show many nodes in one table or HTML page, from saved reports, and mark the odd ones'
+complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l control-plane -x -d 'host names of control-plane nodes; may be repeated (default: *master*, *control*, cp[0-9]*, *-cp[0-9]*, *-cp-*, cp-*)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l expect -xka "(__fish_complete_path (commandline -ct))" -d 'names of all hosts, one a line, as `kubectl get nodes -o name`'
+complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l odd -d 'print only the odd nodes'
+complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l html -xka "(__fish_complete_path (commandline -ct))" -d 'write one HTML page in place of the table'
+complete -c nodenetctl -n '_shtab_nodenetctl_using fleet' -l json -d 'print a JSON document'
+complete -c nodenetctl -n '_shtab_nodenetctl_using fleet; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_directories)" -d 'the folder with the documents'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a what-if -d 'show what new node files would do to each node of a fleet, and a roll-out order'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l control-plane -x -d 'host names of control-plane nodes; may be repeated (default: *master*, *control*, cp[0-9]*, *-cp[0-9]*, *-cp-*, cp-*)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l files -xka "(__fish_complete_directories)" -d 'the new node files, with hosts.csv if they need it'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l settings -xka "(__fish_complete_path (commandline -ct))" -d 'the settings of all nodes (default: those in each report)'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if' -l json -d 'print a JSON document'
+complete -c nodenetctl -n '_shtab_nodenetctl_using what-if; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_directories)" -d 'the folder with the documents'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a version -d 'print the version'
 complete -c nodenetctl -n '_shtab_nodenetctl_using version' -s h -l help -d 'show this help message and exit'

@@ -6,11 +6,12 @@ import argparse
 import json
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
-from nodenet.core.boot_report.svg import headline, picture
+from nodenet.cli.outputs import moment
+from nodenet.core.boot_report.svg import heading, headline, picture
 from nodenet.core.boot_report.timeline import (
     DAEMON,
     FINISHED,
@@ -63,9 +64,9 @@ def run(arguments: argparse.Namespace) -> int:
         )
         raise Unavailable("the journal does not contain this boot", remedy=remedy)
     if arguments.svg == "-":
-        sys.stdout.write(picture(reports))
+        sys.stdout.write(picture(reports, moment))
     elif arguments.svg:
-        write_picture(Path(arguments.svg), picture(reports))
+        write_picture(Path(arguments.svg), picture(reports, moment))
     elif arguments.json:
         print(json.dumps([document(what) for what in reports], indent=2))
     else:
@@ -86,26 +87,26 @@ def _reports(arguments: argparse.Namespace) -> Iterator[Report]:
         begin, end = (read(number, arguments.directory) for read in (journal_reader.first, journal_reader.last))
         if begin is not None:
             between = journal_reader.matching(number, ALTERNATIVES, arguments.directory)
-            yield report([begin, *(entry for entry in between if entry not in (begin, end)), end or begin])
+            now = time.monotonic() if number == 0 and arguments.directory is None else None
+            yield report([begin, *(entry for entry in between if entry not in (begin, end)), end or begin], now)
 
 
 def lines(what: Report) -> list[str]:
     """Return a report for a terminal of 100 columns."""
-    text = [headline(what)]
-    if what.began is not None:
-        text[0] = f"{datetime.fromtimestamp(what.began, UTC):%Y-%m-%d %H:%M:%S} UTC  {text[0]}"
+    text = [each for each in (heading(what, moment), headline(what)) if each]
     text += ["", f"{'begins':>9} {'takes':>9}  {'who':<17} what"]
     rows = [(span.start, span) for span in what.spans] + [(mark.at, mark.text) for mark in what.marks]
     for at, row in sorted(rows, key=lambda pair: pair[0]):
-        text += _span(row) if isinstance(row, Span) else _wrapped(f"{at:>8.3f}s {'':>9}  {'*':<17} ", row)
+        text += _span(row, what.end) if isinstance(row, Span) else _wrapped(f"{at:>8.3f}s {'':>9}  {'*':<17} ", row)
     if what.unreadable:
         text.append(f"{what.unreadable} journal entries could not be read")
     return text
 
 
-def _span(span: Span) -> list[str]:
+def _span(span: Span, until: float) -> list[str]:
     took = "running" if span.end is None else f"{span.end - span.start:.3f}s"
     words = f"waiting: {span.text}" if span.kind is Kind.WAIT else span.text
+    words += f" (for {until - span.start:.1f} s so far)" if span.end is None else ""
     return _wrapped(f"{span.start:>8.3f}s {took:>9}  {span.actor:<17} ", words)
 
 

@@ -7,7 +7,7 @@ import asyncio
 import json
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,6 +23,7 @@ from nodenet.core.node_file.yaml_text import Misread
 from nodenet.core.value import frozen
 
 if TYPE_CHECKING:
+    from nodenet.core.kernel.snapshot import Link
     from nodenet.core.settings.model import Settings
     from nodenet.edge.nmstate.client import Transaction
 
@@ -59,7 +60,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "Check node files as nodenetd would at boot: name, UTF-8, YAML, every NMState key and value that can be judged "
         "without the host, and what is wrong between the files of a directory. All findings are printed at once. "
         "Owner and mode are errors in the node's own directory, elsewhere warnings. What depends on the host (its "
-        "links, its hardware) is not known here. Nothing is applied. Without FILE, the file of this node is checked. "
+        "links, its hardware) is not known here. Nothing is applied. Without FILE, the file of this node is checked, "
+        "with a warning for each link in it that this node does not have. "
         "Exits 0 when all are good, 65 when one is not, 69 when libnmstate cannot be asked."
     )
     parser.add_argument(
@@ -79,6 +81,8 @@ def run(arguments: argparse.Namespace) -> int:
     """
     groups = [_files_of(path) for path in arguments.path or (_own(),)]
     checked = asyncio.run(_check_all(groups))
+    if not arguments.path:
+        checked = _beside_hardware(checked)
     if arguments.json:
         print(json.dumps({"schema_version": 1, "files": [_entry(each) for each in checked]}, indent=2))
     else:
@@ -91,6 +95,26 @@ def _own() -> Path:
     from nodenet.cli import preview  # noqa: PLC0415 - a file that is given needs neither settings nor host name
 
     return Path(preview.own_path())
+
+
+def _beside_hardware(checked: list[Checked]) -> list[Checked]:
+    """Return the results for this node, with a warning for each link that a file names and this node lacks."""
+    from nodenet.cli import preview  # noqa: PLC0415 - as for the file itself
+    from nodenet.edge.kernel import netlink  # noqa: PLC0415
+
+    name, links = preview.own_name(), netlink.snapshot().links
+    of_node = [each for each in checked if each.row in ("", name)]
+    return [replace(each, findings=(*each.findings, *of_hardware(each, links))) for each in of_node or checked]
+
+
+def of_hardware(checked: Checked, links: Collection[Link]) -> Iterator[Finding]:
+    """Yield a warning for each link of the file that is not among the *links* of its host."""
+    from nodenet.core.apply.missing_links import host_has, lacking  # noqa: PLC0415 - for the file of this node only
+
+    remedy = "Correct the name, or identify the NIC by its MAC address; a NIC may also appear late"
+    for name in lacking(checked.judged.desired.links, links) if checked.judged else ():
+        cause = f"there is no link {name}: {host_has(links, {})}"
+        yield Finding(cause, remedy, severity=Severity.WARNING)
 
 
 def _files_of(path: Path) -> tuple[Path, list[str], list[str]]:

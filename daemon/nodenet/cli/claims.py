@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import json
 import re
-import sys
 from typing import Any
 
 from nodenet.cli.ask import ask
-from nodenet.cli.outputs import Table, note, printable
+from nodenet.cli.outputs import Table, has_colours, note, printable
 from nodenet.core.errors import Unavailable, UsageInvalid
 from nodenet.core.persistent_ips import bus
 from nodenet.core.persistent_ips.bus import HEADINGS, IPAM, NAME, NOTHING, PATH, REPAIR, differences, open_differences
@@ -89,6 +88,6 @@ def _show(document: dict[str, Any]) -> None:
         table = Table(HEADINGS)
         for row in rows:
             table.add(row)
-        print(table.render(coloured=sys.stdout.isatty()))
+        print(table.render(coloured=has_colours()))
     else:
         print(NOTHING)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 
-from nodenet.cli.outputs import Table, printable
+from nodenet.cli.outputs import Table, has_colours, printable
 from nodenet.core.node_ip.diff import Comparison, document, summary
 from nodenet.core.node_ip.select import Candidate, Verdict
 
@@ -37,7 +36,7 @@ def _print_table(comparison: Comparison) -> None:
         )
         table.add(row, COLOURS[after is not None and after.verdict is Verdict.SELECTED])
     if comparison.changes:
-        print(f"{table.render(coloured=sys.stdout.isatty())}\n")
+        print(f"{table.render(coloured=has_colours())}\n")
     print(printable(f"{summary(comparison)}."))
 
 

@@ -8,13 +8,12 @@ from __future__ import annotations
 import argparse
 import json
 import socket
-import sys
 import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from nodenet.cli.outputs import Table, note, printable
+from nodenet.cli.outputs import Table, has_colours, note, printable
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hostname.sources import (
     FALLBACK_FILE,
@@ -82,7 +81,7 @@ def _table(name: str | None, found: Sequence[Judged]) -> str:
         row = (item.source.origin.value, item.source.where, item.source.value or "-", item.verdict.value, item.sentence)
         table.add(row, COLOURS[item.verdict])
     answer = f"The host name is {name}." if name else "This node has no host name yet: no source gives a valid one."
-    return f"{table.render(coloured=sys.stdout.isatty())}\n\n{printable(answer)}"
+    return f"{table.render(coloured=has_colours())}\n\n{printable(answer)}"
 
 
 def _sources(root: Path, *, ask_dns: bool) -> tuple[Source, ...]:

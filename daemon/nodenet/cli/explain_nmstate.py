@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 from nodenet.cli import status
-from nodenet.cli.outputs import Table, note, printable
-from nodenet.core.errors import Unavailable
+from nodenet.cli.outputs import Table, has_colours, note, printable
+from nodenet.core.errors import NodenetError, Unavailable
 
 DESCRIPTION = """Show what answered before and after the last apply of a node file, and whether the file was kept.
 
@@ -41,7 +40,7 @@ def run(arguments: argparse.Namespace) -> int:
         note("nodenetctl: nodenetd has applied no node file in this boot, or `probe_timeout` is 0")
     else:
         print(json.dumps(document, indent=1) if arguments.json else _text(document))
-    for line in renamed:
+    for line in (*renamed, *(() if arguments.json else _of_policy())):
         print(line)
     return 0 if document is None or document["kept"] else 1
 
@@ -56,6 +55,21 @@ def _renamed(shown: dict[str, Any]) -> tuple[str, ...]:
     file = shown.get("node_file")
     edit = f"Write into {file}, in the place of `name` and `type` of each entry, or as entries where it has none:"
     return tuple(map(printable, ("", f"{in_words(found)}.", edit, "", *block(found).splitlines())))
+
+
+def _of_policy() -> tuple[str, ...]:
+    """Return the document of a node file that is a policy, in lines."""
+    from nodenet.cli import preview  # noqa: PLC0415 - the report is shown where the node file cannot be read
+    from nodenet.core.node_file.content import secrets_in  # noqa: PLC0415
+
+    try:
+        file = preview.own()
+    except NodenetError:  # `nodenetctl check` says what is wrong with it
+        return ()
+    if not file.policy:
+        return ()
+    text = secrets_in(file.text).hidden_in(file.text)
+    return ("", f"{file.name} is an NMState policy, and led to this document:", "", *map(printable, text.splitlines()))
 
 
 def _read(path: Path) -> dict[str, Any] | None:
@@ -79,4 +93,4 @@ def _text(document: dict[str, Any]) -> str:
     verdict = "was kept" if document["kept"] else "is not kept"
     lines = [f"{document['node_file']} {verdict}.", *(f"{text}." for text in document["failed"])]
     lines += [f"Not counted: {text}." for text in document["noted"]]
-    return "\n".join([table.render(coloured=sys.stdout.isatty()), "", *map(printable, lines)])
+    return "\n".join([table.render(coloured=has_colours()), "", *map(printable, lines)])

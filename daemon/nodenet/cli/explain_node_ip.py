@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from ipaddress import ip_address
@@ -17,7 +16,7 @@ from pathlib import PurePath
 
 from nodenet.cli import saved, status
 from nodenet.cli.difference import show
-from nodenet.cli.outputs import Table, note, printable
+from nodenet.cli.outputs import Table, has_colours, note, printable
 from nodenet.core.errors import PublishFailed, UsageInvalid
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel import iproute_read as iproute_json
@@ -206,7 +205,7 @@ def _print_table(selection: Selection) -> None:
         given = f" ({item.source})" if item.verdict is Verdict.SELECTED and item.source != "static" else ""
         row = (item.link, where, item.verdict.value, item.rule.value, item.sentence + given)
         table.add(row, COLOURS[item.verdict])
-    print(table.render(coloured=sys.stdout.isatty()))
+    print(table.render(coloured=has_colours()))
     lines = [f"Note: {note}." for note in selection.notes]
     lines += [f"May still change: {pending.reason}." for pending in selection.pending]
     for line in (*lines, f"{summary(selection)}."):

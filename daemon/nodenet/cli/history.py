@@ -5,10 +5,9 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 from datetime import datetime
 
-from nodenet.cli.outputs import Table, printable
+from nodenet.cli.outputs import Table, has_colours, printable
 from nodenet.core.errors import AccessDenied, UsageInvalid
 from nodenet.core.history import entry as entries
 from nodenet.core.history import shown
@@ -71,7 +70,7 @@ def _table(found: list[Entry]) -> str:
         file = f"{one.name} ({one.digest[:DIGITS]})" if one.name else "-"
         good = "good" if one.good else "-"
         table.add([str(one.number), _time(one), one.kind.value, one.result.value, good, file, one.who or "-"])
-    return table.render(coloured=sys.stdout.isatty())
+    return table.render(coloured=has_colours())
 
 
 def _text(one: Entry) -> str:

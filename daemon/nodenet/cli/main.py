@@ -16,6 +16,7 @@ from nodenet.core.errors import NodenetError
 VERBS = {
     # verb → its line in the list of verbs; the module has the name of the verb, with _ for -
     "status": "show the status of the node: health, node IPs, stages; --wait waits until it is ready",
+    "doctor": "look at cable, addresses, gateway, DNS, MTU, kubelet and more now, also while nodenetd is dead",
     "monitor": "print each change as it happens, one line for each event",
     "boot-report": "show where the time of a boot went, as text, JSON or a picture",
     "explain": "show why an address is the node IP, which link br-ex uses, who holds a VIP, and more",
@@ -37,6 +38,8 @@ VERBS = {
     "settings": "print every setting with the file that sets it",
     "day-one": "make Ignition, MachineConfig, Secret and install-config from a folder of node files",
     "report": "write one archive for a bug report: status, journal, network and versions, without secrets",
+    "fleet": "show many nodes in one table or HTML page, from saved reports, and mark the odd ones",
+    "what-if": "show what new node files would do to each node of a fleet, and a roll-out order",
     "version": "print the version",
 }
 MODULES = {"try": "try_file"}

@@ -7,8 +7,9 @@ import math
 import os
 import re
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from datetime import UTC, datetime
 from io import TextIOWrapper, UnsupportedOperation
 from pathlib import Path
 from typing import TextIO
@@ -36,6 +37,28 @@ class Table:
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
             lines.append(f"\x1b[{colour}m{line}\x1b[0m" if coloured and colour else line)
         return "\n".join(lines)
+
+
+def has_colours() -> bool:
+    """Return whether standard output is a terminal whose user wants colours (no-color.org)."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def folded(text: Iterable[str], indent: int) -> Iterator[str]:
+    """Yield the lines of *text*, folded if standard output is a terminal; a serial console has 80 columns."""
+    if not sys.stdout.isatty():
+        return iter(text)
+    import shutil  # noqa: PLC0415 - only a terminal has columns
+
+    return wrapped(text, indent, shutil.get_terminal_size().columns)
+
+
+def wrapped(text: Iterable[str], indent: int, columns: int) -> Iterator[str]:
+    """Yield the lines of *text* in at most so many *columns*; a line that goes on begins with *indent* spaces."""
+    import textwrap  # noqa: PLC0415 - only a terminal has columns
+
+    for line in text:
+        yield from textwrap.wrap(line, columns, subsequent_indent=" " * indent, drop_whitespace=True) or [line]
 
 
 def printable(text: str) -> str:
@@ -89,3 +112,11 @@ def seconds(text: str) -> float:
     if found is None or found[2] not in UNITS or not math.isfinite(float(found[1])):
         raise argparse.ArgumentTypeError(f"{text!r} is not a valid number of seconds (examples: 90, 5s, 2min)")
     return float(found[1]) * UNITS[found[2]]
+
+
+def moment(seconds: float) -> str:
+    """Return a time, in seconds since 1970, for people; a number from outside may be no time."""
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
+    except (ValueError, OverflowError, OSError):
+        return "a time that cannot be"

@@ -15,7 +15,7 @@ from nodenet.cli import status
 from nodenet.cli.outputs import printable
 from nodenet.core.apply.renamed import in_words
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
-from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, Unavailable, UsageInvalid
+from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, PublishFailed, Unavailable, UsageInvalid
 from nodenet.core.history.entry import Result
 from nodenet.core.history.left_over import left_over, lines, named_in
 from nodenet.core.history.shown import network
@@ -37,6 +37,7 @@ from nodenet.edge.nmstate.client import Nmstate
 from nodenet.edge.open_vswitch.database import Ovsdb
 from nodenet.edge.report import sources
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
+from nodenet.stages.apply.policies import Policies, resolved
 
 STDIN = Path("-")
 BRIDGES = (BRIDGE, EXTRA_BRIDGE)
@@ -94,7 +95,7 @@ def read(path: Path) -> NodeFile:
 def own() -> NodeFile:
     """Return this node's node file. Raises UsageInvalid where it has none, NodenetError."""
     path = own_path()
-    return NodeFiles(disk, Nmstate(), path.parent).read(path.name, _hostname())
+    return NodeFiles(disk, Nmstate(), path.parent).read(path.name, own_name())
 
 
 def own_path() -> PurePath:
@@ -102,13 +103,13 @@ def own_path() -> PurePath:
     from nodenet.core.settings import parse  # noqa: PLC0415
 
     directory = parse.parse(settings_files.read()).settings.node_file_dir
-    search = NodeFiles(disk, Nmstate(), PurePath(directory)).find(_hostname())
+    search = NodeFiles(disk, Nmstate(), PurePath(directory)).find(own_name())
     if search.found is None:
         raise UsageInvalid(f"this node has no node file in {directory}", remedy="Name a file")
     return PurePath(directory) / search.found
 
 
-def _hostname() -> str:
+def own_name() -> str:
     """Return the name by which the node file is found: nodenetd's, else the kernel's."""
     from nodenet.core.hostname.name import normalised  # noqa: PLC0415
 
@@ -146,6 +147,11 @@ async def _others() -> Others:
 async def _compared(file: NodeFile) -> Preview:
     async with Nmstate().transaction() as transaction:
         judged = await all_findings(file, transaction)
+        if judged.desired.is_policy and not errors(judged.findings):
+            file = _known(file)
+            if not file.policy:
+                file = await resolved(file, transaction, await _others())
+            judged = await all_findings(file, transaction)
         if wrong := errors(judged.findings):
             raise refusal(file.name, wrong)
         if judged.desired.empty:
@@ -165,6 +171,14 @@ async def _compared(file: NodeFile) -> Preview:
     found = tuple(Change(one.place, one.key, one.before, hidden(one.after)) for one in changes(difference, state))
     left = tuple(lines(_left_over(wish, state)))
     return Preview(file, found, meaning(difference, state, node), (*renamed, *sorted(notes)), left)
+
+
+def _known(file: NodeFile) -> NodeFile:
+    """Return the policy *file* with the document that nodenetd keeps, if it keeps one. Raises NotAllowed."""
+    try:
+        return Policies(disk).known(file)
+    except PublishFailed as error:
+        raise NotAllowed(f"the document of the policy {file.name} cannot be read: {error.cause}") from error
 
 
 def _with_names_of_now(file: NodeFile, wish: Desired, shown: dict[str, Any]) -> tuple[str, Desired, tuple[str, ...]]:

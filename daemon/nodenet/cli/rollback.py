@@ -7,7 +7,7 @@ import sys
 
 from nodenet.cli import history, progress
 from nodenet.cli.ask import ask, reported, runs
-from nodenet.cli.outputs import note, seconds
+from nodenet.cli.outputs import note, printable, seconds
 from nodenet.cli.try_file import Shown, follow, interrupted, who
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.history.shown import DIGITS
@@ -66,5 +66,7 @@ def _to(number: int, limit: float | None, *, force: bool) -> int:
             return follow(mine, shown)
     except KeyboardInterrupt:
         return interrupted(mine, shown)
-    print(f"back at entry {number}: {one.name} ({one.digest[:DIGITS]}) is the file of this node")
+    installed = reported().get("installed")
+    place = f"installed as {installed}" if installed else "the node file"
+    print(printable(f"back at entry {number}: its file ({one.digest[:DIGITS]}) is {place}"))
     return 0

@@ -5,14 +5,13 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodenet.cli import saved
-from nodenet.cli.outputs import printable, seconds
+from nodenet.cli.outputs import folded, has_colours, printable, seconds
 from nodenet.core.adoption.skipped import PROPERTIES, Skip, why_skipped
 from nodenet.core.errors import Unavailable
 from nodenet.core.status.document import error, has_vanished, last_known, with_problem
@@ -31,8 +30,10 @@ LOCK = "lock"
 """The daemon's lock, beside its state file."""
 EXIT_CODES = {"ok": 0, "degraded": 2}
 """By health, any other one is 1; part of the contract."""
+COLOURS = {"ok": "32", "degraded": "33", "failed": "31"}
+"""SGR parameters (ECMA-48), by health."""
 EX_TEMPFAIL = 75
-INDENT = " " * 14
+INDENT = 14
 """Of what follows a label, such as `to do`."""
 POLL_SECONDS = 0.2
 RESTART_SECONDS = 10.0
@@ -88,18 +89,10 @@ def run(arguments: argparse.Namespace) -> int:
         else:
             kubelet_runs = arguments.file == STATE and cgroups.has_processes("kubelet.service")
             shown = map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))
-            print("\n".join(_folded(shown) if sys.stdout.isatty() else shown))
+            first, *rest = folded(shown, INDENT)
+            colour = COLOURS.get(document["health"], "") if has_colours() else ""
+            print("\n".join([f"\x1b[{colour}m{first}\x1b[0m" if colour else first, *rest]))
         return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
-
-
-def _folded(text: Iterable[str]) -> Iterator[str]:
-    """Yield the lines of *text*, folded for the terminal; a serial console has 80 columns."""
-    import shutil  # noqa: PLC0415 - only a terminal has columns
-    import textwrap  # noqa: PLC0415
-
-    columns = shutil.get_terminal_size().columns
-    for line in text:
-        yield from textwrap.wrap(line, columns, subsequent_indent=INDENT, drop_whitespace=True) or [line]
 
 
 def _print_none(skip: Skip | None, left: Problem | None) -> None:

@@ -9,19 +9,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import structlog
-
 from nodenet.core.hosted_cluster import migration_steps
-from nodenet.core.hosted_cluster.cluster_status import FAILURES
 from nodenet.core.hosted_cluster.migration_steps import WAIT_SECONDS, View, first_record
 from nodenet.core.hosted_services import migration as record
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.migration import Migration, Phase
 from nodenet.core.hosted_services.model import Options
-from nodenet.core.messages import Message
 from nodenet.hosted.follower import LONGEST_SECONDS
-
-log = structlog.get_logger()
 
 LOOK_SECONDS = 1.0
 """How often the deadline is looked at while something moves."""
@@ -80,12 +74,6 @@ class Migrator:
         self.pause = None if after.at_rest else LOOK_SECONDS
         return after
 
-    @staticmethod
-    def moves(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> bool:
-        """Return whether a status begins another phase; the first record of a cluster begins none."""
-        old, new = before.get("migration") or {}, wanted.get("migration") or {}
-        return bool(old) and any(old.get(key) != new.get(key) for key in ("phase", "attempt"))
-
     def _is_over(self, before: Migration, further: float) -> bool:
         """Return whether the deadline and *further* seconds are over, and the nodes could report.
 
@@ -103,18 +91,6 @@ class Migrator:
         except (TypeError, ValueError):  # without one, or without a zone
             over = not before.at_rest
         return watched >= (min(SIGHT_SECONDS, longest) if over else longest)
-
-
-def log_phase(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-    """Log the phase of a status that is written."""
-    new = wanted.get("migration")
-    if not new or not Migrator.moves(before, wanted):
-        return
-    text = f"Migration {new['attempt']}: {new['phase']}. {new['message']}"
-    if new["outcome"] in FAILURES:
-        log.warning(text, message=Message.MIGRATION_FAILED, cause=new["message"])
-    else:
-        log.info(text, message=Message.MIGRATION)
 
 
 def rendered(moment: datetime) -> str:

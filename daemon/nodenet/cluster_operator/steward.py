@@ -14,9 +14,9 @@ from typing import Any
 
 import structlog
 
-from nodenet.cluster_operator.migrator import Migrator, log_phase, rendered
+from nodenet.cluster_operator.migrator import Migrator, rendered
 from nodenet.core.errors import Forbidden, Unavailable
-from nodenet.core.hosted_cluster import cluster_status, leases
+from nodenet.core.hosted_cluster import cluster_status, events, leases
 from nodenet.core.hosted_cluster.cluster_status import Claims, Seen, claims, lonely, remembered
 from nodenet.core.hosted_cluster.leases import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.metrics import Figures
@@ -170,7 +170,7 @@ class Steward:
         if wanted is None:
             return False
         self._announce(wanted["conditions"])
-        self._moved = self._migrator.moves(before, wanted)
+        self._moved = events.begins_phase(before, wanted)
         differs = any(before.get(key) != value for key, value in wanted.items())
         self._held = differs and held and not self._moved
         if self._held or not differs:
@@ -178,7 +178,7 @@ class Steward:
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         change = {"metadata": version, "status": wanted}
         await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", change)
-        self._log(before, wanted)
+        await self._report(events.news(before, wanted), str(found["metadata"].get("uid") or ""))
         return True
 
     def _wanted(self, found: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -266,18 +266,20 @@ class Steward:
             if before is None:
                 log.warning(problem, message=Message.OPERATOR_API, cause=problem)
 
-    @staticmethod
-    def _log(before: Mapping[str, Any], wanted: Mapping[str, Any]) -> None:
-        for field in cluster_status.OWNERS:
-            if before.get(field, "") != wanted[field]:
-                text = f"{field} is {wanted[field] or 'empty'}"
-                log.info(text, message=Message.OPERATOR_WROTE)
-        log_phase(before, wanted)
-        known = {one.get("type"): one.get("status") for one in before.get("conditions") or ()}
-        for one in wanted["conditions"]:
-            if known.get(one["type"]) != one["status"]:
-                text = f"{one['type']} is {one['status']} ({one['reason']}): {one['message']}"
-                log.info(text, message=Message.OPERATOR_WROTE)
+    async def _report(self, news: Sequence[events.News], uid: str) -> None:
+        """Log what a status that was written has changed, and make Events of it; one that is refused is lost."""
+        for one in news:
+            if one.failed:
+                log.warning(one.text, message=one.message, cause=one.text)
+            else:
+                log.info(one.text, message=one.message)
+        try:
+            for one in news:
+                await self._api.create(events.EVENTS, events.event(one, uid, rendered(self._clock())))
+        except Unavailable as error:
+            self._note("events", error.cause)
+        else:
+            self._note("events", None)
 
 
 def _generation(found: Mapping[str, Any]) -> int:

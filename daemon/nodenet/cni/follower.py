@@ -59,6 +59,8 @@ class Follower:
         self._read = 0.0
         """When the claims were listed last."""
         self._quiet_until = 0.0
+        self._watched = self._ended = 0.0
+        """When the last watch began, and when the server ended the one before it."""
 
     @property
     def held(self) -> str:
@@ -92,7 +94,8 @@ class Follower:
         """Note that the API is away; return how often that was so in a row."""
         now = asyncio.get_running_loop().time()
         lasted = self._away_since is None and now - self._read > QUICK_SECONDS
-        self._away_since = now if self._away_since is None else self._away_since
+        if self._away_since is None:
+            self._away_since = self._ended if self._ended and now - self._watched < QUICK_SECONDS else now
         return 1 if lasted else failures + 1
 
     async def wait(self, namespace: str, name: str, seconds: float) -> Claim | None:
@@ -133,7 +136,7 @@ class Follower:
         now = asyncio.get_running_loop().time()
         if self._away_since is not None and answered - self._away_since > BREAK_SECONDS:
             self._quiet_until = now + QUIET_SECONDS
-        known.complete, self._away_since, self._read = True, None, now
+        known.complete, self._away_since, self._ended, self._read = True, None, 0.0, now
         self._report(None)
         self._listed()
         return page.resource_version
@@ -142,14 +145,16 @@ class Follower:
         """Watch from *version* until the server has forgotten it; return the failures since. Raises ApiAway."""
         time = asyncio.get_running_loop().time
         while True:
-            began = time()
+            self._watched = time()
             async for event in self._api.watch_claims(version):
                 version = self._event(event) or version
-            if time() - began > QUICK_SECONDS:
+            self._ended = time()
+            if self._ended - self._watched > QUICK_SECONDS:
                 failures = 0
                 continue
             failures += 1
-            await asyncio.sleep(backoff(failures, FIRST_SECONDS, LONGEST_SECONDS))
+            # A server that ends its watches may stop now. It must not be back, with another database, unnoticed.
+            await asyncio.sleep(backoff(failures, FIRST_SECONDS, BREAK_SECONDS))
 
     def _event(self, event: Document) -> str:
         """Take one event; return its version. Raises ClaimInvalid."""

@@ -5,6 +5,7 @@ clock_gettime(2): CLOCK_BOOTTIME; random(4): boot_id.
 
 from __future__ import annotations
 
+import ctypes
 import selectors
 import time
 from pathlib import Path
@@ -55,3 +56,25 @@ class Clock:
 def boot_id() -> str:
     """Return the id of this boot, 32 hexadecimal digits."""
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip().replace("-", "")
+
+
+class _Timex(ctypes.Structure):
+    """The beginning of struct timex (adjtimex(2)), and room for the rest."""
+
+    _fields_ = (
+        ("modes", ctypes.c_uint),
+        *((name, ctypes.c_long) for name in ("offset", "freq", "maxerror")),
+        ("rest", ctypes.c_byte * 512),
+    )
+
+
+_UNSET_MICROSECONDS = 16_000_000
+"""The kernel lets the largest error of the clock grow to this where no program sets it (timedatectl has the rule)."""
+
+
+def is_synchronised() -> bool | None:
+    """Return whether a program keeps the wall clock set, such as by NTP; None where the kernel does not say."""
+    shown = _Timex()
+    if ctypes.CDLL(None).adjtimex(ctypes.byref(shown)) < 0:
+        return None
+    return bool(shown.maxerror < _UNSET_MICROSECONDS)

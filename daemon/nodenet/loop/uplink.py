@@ -36,7 +36,15 @@ from nodenet.core.uplink_health.health import (
     until_asked,
 )
 from nodenet.core.uplink_health.name_servers import DnsServers
-from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
+from nodenet.core.uplink_health.watched import (
+    OVS_KINDS,
+    Gateway,
+    Place,
+    gateways,
+    not_of_routers,
+    place_of,
+    uplinks,
+)
 from nodenet.core.uplink_health.way_out import WayOut
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
@@ -53,8 +61,6 @@ PORTS_SECONDS = PROBE_SECONDS / 2
 """How long the ports of a bridge are taken for known; less than a minute, so each look once a minute asks again."""
 CHANGING = (StageName.NMSTATE, StageName.CONFIGURE_OVS)
 """The stages that change routes. They have probes of their own, and roll back what does not answer."""
-OVS_KINDS = frozenset({"openvswitch", "tun"})
-"""Kinds of the link of an Open vSwitch bridge: of the kernel's datapath, and of the one in user space."""
 
 
 class Links(Protocol):
@@ -307,18 +313,16 @@ class UplinkWatch:
     ) -> Mapping[IPAddress, Collection[str]]:
         """Return *claims* without those of gateways and of this node's own links.
 
-        A router may answer for any address (proxy ARP, RFC 1027). The kernel answers on each NIC of a LAN for all
-        addresses of the node (arp_ignore in ip-sysctl of the kernel).
+        The kernel answers on each NIC of a LAN for all addresses of the node (arp_ignore in ip-sysctl of the kernel).
         """
         if not claims:
             return claims
         with contextlib.suppress(Unavailable):
             snapshot = self._edges.kernel.snapshot()
-            routers = {each.address for each in gateways(snapshot, place.families)}
-            known = self._edges.neighbours.known(place.link)
-            theirs = {each.mac.hex(":") for each in known if each.mac and each.address in routers}
-            theirs |= {each.mac.lower() for each in snapshot.links if each.mac}
-            left = {address: frozenset(macs) - theirs for address, macs in claims.items()}
+            routers = gateways(snapshot, place.families)
+            own = {each.mac.lower() for each in snapshot.links if each.mac}
+            found = not_of_routers(claims, self._edges.neighbours.known(place.link), routers)
+            left = {address: frozenset(macs) - own for address, macs in found.items()}
             return {address: macs for address, macs in left.items() if macs}
         return claims
 

@@ -139,7 +139,7 @@ class Transaction(Protocol):
     async def validate(self, text: str) -> bool:
         """Check *text* offline; return whether no unknown key can have passed. Raises NmstateFailure."""
 
-    async def show(self) -> dict[str, Any]:
+    async def show(self, *, secrets: bool = False) -> dict[str, Any]:
         """Return the present state. Raises NmstateFailure."""
 
     async def difference(self, text: str, others: Others = NO_OTHERS) -> dict[str, Any]:
@@ -147,6 +147,9 @@ class Transaction(Protocol):
 
     async def compare(self, text: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*. Raises NmstateFailure."""
+
+    async def of_policy(self, text: str, filled: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the policy *text*, whose document is *filled*, asks for beyond *state*. Raises NmstateFailure."""
 
     async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""

@@ -6,10 +6,9 @@ import time
 from collections.abc import Callable
 
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.in_use import PEOPLE, not_in_use, other_node_ip, two_kubelets
+from nodenet.core.boot.in_use import PEOPLE, other_than_published
 from nodenet.core.boot.outcome import Problem
-from nodenet.core.node_ip import kubelets, published_files
-from nodenet.core.node_ip.kubelets import Wiring
+from nodenet.core.node_ip import kubelets
 from nodenet.core.node_ip.published_files import Publication
 from nodenet.core.uplink_health.network_manager import manager_away
 from nodenet.stage_edges import StageEdges
@@ -47,10 +46,9 @@ class NodeLosses:
     def _not_in_use(self, facts: Facts) -> Problem | None:
         if facts.selection is None or not facts.selection.node_ips:
             return None
-        node_ips, processes = facts.selection.node_ips, self._edges.processes
-        wiring = Wiring(rancher=tuple((unit, False) for unit in kubelets.RANCHER))
-        published = published_files.files(Publication(node_ips, facts.selection.remote_worker, wiring))
+        processes = self._edges.processes
         environments = {unit: processes.environment(unit) for unit in PEOPLE}
         running = [unit for unit in kubelets.UNITS if environments[unit] is not None]
         arguments = {unit: processes.kubelet_arguments(unit) for unit in running}
-        return two_kubelets(running) or not_in_use(published, environments) or other_node_ip(arguments, node_ips)
+        publication = Publication(facts.selection.node_ips, facts.selection.remote_worker)
+        return other_than_published(publication, environments, arguments)

@@ -34,6 +34,8 @@ class FakeApi:
         self.page = 1000
         self.oldest = 0
         """A watch from an older version is answered with 410."""
+        self.ends_watches = False
+        """As a server does that is about to stop, and a proxy that allows no long answer."""
         self._history: list[tuple[int, dict[str, Any]]] = []
         self._changed = asyncio.Event()
         self._number = 0
@@ -117,6 +119,8 @@ class FakeApi:
         if after < self.oldest:
             raise Expired("too old")
         while self.problem is None:
+            if self.ends_watches:
+                return
             changed = self._changed
             for version, event in [one for one in self._history if one[0] > after]:
                 after = version

@@ -59,6 +59,24 @@ async def test_a_del_that_the_stopped_service_missed_is_done_a_minute_after_its_
         assert [str(one) for row in again.service.book.attachments() for one in row.addresses] == kept
 
 
+async def test_a_backup_that_is_restored_between_two_watches_is_noticed() -> None:
+    """The server had ended its watches before it stopped, and was back before the next one was due."""
+    api = FakeApi()
+    async with Rig(api) as rig:
+        await rig.add("c0", api.put_pod("old"))
+        api.ends_watches = True
+        api.tell("MODIFIED", api.put_claim("vm"))
+        await asyncio.sleep(60)
+        asked = len(api.requests)
+        await until(lambda: len(api.requests) > asked, LONGEST_SECONDS + 1)
+        api.problem, api.ends_watches = away(), False
+        await asyncio.sleep(BREAK_SECONDS + 1)
+        api.problem = None
+        await asyncio.sleep(LONGEST_SECONDS)
+        held = await rig.ask("ADD", "c1", api.put_pod("new"))
+        assert (held["code"], held["msg"]) == (11, QUIET)
+
+
 async def test_after_a_restored_backup_no_address_of_a_running_pod_is_given_again() -> None:
     """A claim and its pod, and a pod without one, are younger than the backup of the API's database."""
     api = FakeApi()

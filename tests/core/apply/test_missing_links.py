@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.missing_links import MOST, host_has, missing, missing_bases, reason
+from nodenet.core.apply.missing_links import MOST, host_has, lacking, missing, missing_bases, reason
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.links import Links
@@ -65,3 +65,11 @@ def test_the_links_that_there_are_have_their_mac_speed_and_carrier() -> None:
     )
     assert host_has(links[:1], {}) == "this host has no NIC"
     assert host_has([Link(number, f"eth{number}") for number in range(MOST + 3)], {}).endswith(" and 3 more")
+
+
+def test_what_a_file_names_and_a_host_lacks() -> None:
+    """By name, by an alternative name, and by the MAC that identifies a NIC."""
+    present = (Link(2, "ens3", altnames=("eth0",), mac="02:00:00:00:00:AA"),)
+    assert lacking(FILE, present) == ("eth9",)
+    file = Links(macs={"wan": "02:00:00:00:00:aa", "lan": "02:00:00:00:00:bb"})
+    assert lacking(file, present) == ("lan with the MAC address 02:00:00:00:00:bb",)

@@ -13,6 +13,7 @@ import pytest
 
 from make_boots import BOOTS, expected
 from nodenet.cli.boot_report import COLUMNS, lines
+from nodenet.cli.outputs import moment
 from nodenet.core.boot_report.svg import picture
 from nodenet.core.boot_report.timeline import FINISHED, UNIT_STARTED, UNIT_STARTING, Kind, Report, report
 from nodenet.core.messages import Message
@@ -104,7 +105,7 @@ def test_any_line_may_be_missing() -> None:
         for part in (whole[:position], whole[position:], whole[:position] + whole[position + 1 :]):
             made_of = report(part)
             assert [span for span in made_of.spans if span.end is not None and span.end < span.start] == []
-            assert picture([made_of])
+            assert picture([made_of], moment)
 
 
 class Journal:
@@ -214,7 +215,7 @@ def test_the_picture_is_well_formed_and_names_each_wait() -> None:
     """Whatever a reason contains; boots stand below one another."""
     made = Journal()
     made.stage(1.5, "waiting", started=1.0, WAIT="<eth0> & \"friends'")
-    root = ET.fromstring(picture([made.report(), report(journal("network-manager-late"))]))  # noqa: S314 - our own
+    root = ET.fromstring(picture([made.report(), report(journal("network-manager-late"))], moment))  # noqa: S314 - our own
     titles = [element.text or "" for element in root.iter(f"{SVG}title")]
     assert any("<eth0> & \"friends'" in title for title in titles)
     assert any("NetworkManager is not on the bus yet" in title for title in titles)
@@ -246,3 +247,16 @@ def test_a_service_that_systemd_only_calls_started_is_shown(unit: str) -> None:
     made.unit(7.0, UNIT_STARTED, unit)
     made.unit(9.0, UNIT_STARTED, unit)
     assert list(spans_of(made.report(), unit.removesuffix(".service"))) == [("work", 7.0, 7.0)]
+
+
+def test_a_boot_that_waits_lasts_until_now() -> None:
+    """Its journal may be silent for an hour while something is waited for; a boot that is over does not grow."""
+    waiting, over = journal("no-address"), journal("network-manager-late")
+    last = int(waiting[-1]["__MONOTONIC_TIMESTAMP"]) / 1e6
+    lasting = report(waiting, last + 3600)
+    assert lasting.is_present
+    assert lasting.end == pytest.approx(report(waiting).until + 3600)
+    assert "(for 3600.0 s so far)" in " ".join(" ".join(lines(lasting)[-2:]).split())
+    assert report(over, 1e9) == report(over)
+    assert report(over).kubelet == pytest.approx(6.36, abs=0.01)
+    assert report(over).host == "a"

@@ -67,18 +67,6 @@ def test_a_record_with_a_value_of_another_type_is_refused(key: str, value: objec
         parse(json.dumps(document).encode())
 
 
-def test_the_record_of_the_first_release_is_read() -> None:
-    """It had one lease for all bridges, with a date; it belongs to no boot that is known."""
-    document = json.loads(render(RECORD))
-    del document["leases"]
-    document |= {"lease": "192.0.2.5", "lease_ends": 1_700_003_600.0, "finish": {"br-ex": FINISH["br-ex"]}}
-    (lease,) = parse(json.dumps(document).encode()).leases.values()
-    assert lease.address == "192.0.2.5"
-    assert lease.left(Moment("boot-2", 1.0, 1_700_000_000.0)) == 3600.0
-    del document["lease"], document["lease_ends"]
-    assert parse(json.dumps(document).encode()).leases == {}
-
-
 def test_a_removed_bridge_takes_nothing_of_the_other_bridge_with_it() -> None:
     """Its uplink's own profile, and what is still to be done for its lease (R28)."""
     left = RECORD.without(["br-ex1"])

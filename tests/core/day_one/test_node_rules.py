@@ -49,7 +49,7 @@ def test_both_steps_give_a_host_the_same() -> None:
         (b"- a\n", "no-document"),
         (b"baseDomain: example.com\n", "other-tool"),
         (b"a: {{ x }}\n", "template-not-rendered"),
-        (b"capture: {}\n", "policy"),
+        (b"capture: {a: all}\ndesired: {interfaces: []}\n", "policy"),
     ],
 )
 def test_what_cannot_be_judged_further_is_one_finding(content: bytes, rule: str) -> None:

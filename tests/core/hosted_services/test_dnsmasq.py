@@ -1,34 +1,82 @@
 """dnsmasq's files beyond the golden cases: no node takes over a name of the cluster."""
 
 from dataclasses import replace
-from ipaddress import ip_address
+from ipaddress import ip_address, ip_network
 
 import pytest
 
 from nodenet.core.hosted_services.api_int import api_int
 from nodenet.core.hosted_services.dnsmasq import MOST, NO_SERVER, hosts, is_believed, receivers, servers
-from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Role, Service, expected
+from nodenet.core.hosted_services.model import (
+    ClusterNode,
+    Here,
+    Inputs,
+    Options,
+    Place,
+    Role,
+    Service,
+    expected,
+    options_of,
+)
 from nodenet.core.hosted_services.plan import plan
+from nodenet.core.ip import Family
 from nodenet.core.kernel.sock_diag import Listening
 from nodenet.core.settings.model import ClusterDnsTrust
+from nodenet.core.settings.parse import parse
 
 SITE = (ip_address("10.0.0.1"), ip_address("fe80::1%eth0"))
 
 
+ALONE = Inputs(Options(cluster_domain="c.example.com"), Here("m0"))
+
+
 def test_the_servers_of_the_site() -> None:
-    assert servers(SITE, None, "c.example.com") == (("10.0.0.1",), ("fe80::1%eth0",))
-    assert servers((*SITE, SITE[0]), None, "c.example.com") == servers(SITE, None, "c.example.com")
-    assert len(servers((ip_address(f"10.0.0.{i}") for i in range(1, 99)), None, "")) == MOST
+    assert servers(SITE, None, ALONE) == (("10.0.0.1",), ("fe80::1%eth0",))
+    assert servers((*SITE, SITE[0]), None, ALONE) == servers(SITE, None, ALONE)
+    assert len(servers((ip_address(f"10.0.0.{i}") for i in range(1, 99)), None, ALONE)) == MOST
 
 
 def test_the_cluster_s_own_server_is_asked_for_its_domain_only() -> None:
     cluster = (ip_address("127.0.0.1"), 5354)
-    assert servers(SITE[:1], cluster, "c.example.com") == (("127.0.0.1#5354", "c.example.com"), ("10.0.0.1",))
-    assert servers((), None, "c.example.com") == ()
+    assert servers(SITE[:1], cluster, ALONE) == (("127.0.0.1#5354", "c.example.com"), ("10.0.0.1",))
+    assert servers((), None, ALONE) == ()
 
 
 def test_names_of_nodes_are_asked_nowhere() -> None:
-    assert servers(SITE[:1], None, "", ("m0.c.example.com",)) == (("10.0.0.1",), (NO_SERVER, "m0.c.example.com"))
+    inputs = replace(ALONE, nodes=(ClusterNode("m0", (ip_address("192.0.2.1"),), Role.CONTROL_PLANE),))
+    assert servers(SITE[:1], None, inputs) == (("10.0.0.1",), (NO_SERVER, "m0.c.example.com"))
+
+
+TEXT = b"""platform = "baremetal"
+api_vips = ["192.0.2.2"]
+cluster_domain = "c.example.com"
+[hosted]
+enabled = "auto"
+records = ["Registry.example.com 192.0.2.40", "registry.example.com 2001:db8::40", "api-int.c.example.com 192.0.2.66"]
+upstreams = ["corp.example.com 192.0.2.53", "apps.c.example.com 192.0.2.66", "own.example.com 192.0.2.10"]
+"""
+
+
+def test_settings_name_further_records_and_the_servers_of_a_domain() -> None:
+    """And none of them changes where the names of the API lead, or lets dnsmasq ask itself."""
+    place = Place(ip_address("192.0.2.10"), "eth0", ip_network("192.0.2.0/24"))
+    inputs = Inputs(options_of(parse([("file", TEXT)]).settings), Here("m0", {Family.IPV4: place}))
+    assert hosts(inputs, api_int(inputs)) == (
+        "192.0.2.2 api-int.c.example.com\n"
+        "192.0.2.2 api.c.example.com\n"
+        "127.0.0.1 nodenet-loop.c.example.com\n"
+        "192.0.2.40 registry.example.com\n"
+        "2001:db8::40 registry.example.com\n"
+    )
+    assert servers(SITE[:1], None, inputs) == (
+        ("10.0.0.1",),
+        ("192.0.2.53", "corp.example.com"),
+        (NO_SERVER, "registry.example.com"),
+    )
+    assert plan(inputs).problems == (
+        "`[hosted] records` names api-int.c.example.com, which the cluster answers itself: remove it from `records`",
+        "`[hosted] upstreams` names apps.c.example.com, which the cluster answers itself: remove it from `upstreams`",
+    )
 
 
 def test_whoever_may_hear_a_question_counts() -> None:

@@ -57,8 +57,11 @@ drain_seconds = 5
 advert_interval = 0.5
 api_port = 443
 lb_port = 444
+worker_balancer = true
 ca_file = "/ca"
 ingress_health = "http://127.0.0.1:10254/healthz"
+records = ["registry.example.com 192.0.2.40"]
+upstreams = ["corp.example.com 192.0.2.53"]
 """
 
 

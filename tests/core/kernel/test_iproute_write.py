@@ -49,6 +49,11 @@ def test_what_is_printed_is_read_back(addresses: list[Address], found: list[Rout
     assert from_document(to_document(snapshot)) == snapshot
 
 
+def test_the_mtu_is_read_back() -> None:
+    snapshot = Snapshot((Link(1, "eth0", mtu=9000), Link(2, "eth1")))
+    assert [link.mtu for link in from_document(to_document(snapshot)).links] == [9000, 0]
+
+
 def test_the_words_are_those_of_iproute2() -> None:
     route = Route(ip_network("0.0.0.0/0"), (NextHop("eth0", ip_address("192.0.2.1")),), 0, "main", "dhcp")
     (printed,) = to_document(Snapshot((), (), (route,)))["routes"]

@@ -45,6 +45,7 @@ def test_a_link_is_read() -> None:
     assert found == NumberedLink(Link(2, "eth0", operstate="UP", mac="52:54:00:00:00:01"), None)
     changed = link(memoryview(ETH0 + attribute(35, struct.pack("=I", 4))))
     assert [each.link.carrier_changes for each in (found, changed)] == [0, 4]
+    assert link(memoryview(ETH0 + attribute(4, struct.pack("=I", 9000)))).link.mtu == 9000
 
 
 def test_names_kind_and_master_are_read() -> None:

@@ -55,13 +55,6 @@ def test_all_mistakes_are_found_at_once_with_what_was_meant() -> None:
             ),
         ),
         (
-            "capture: {a: interfaces}\ndesired: {interfaces: []}\n",
-            (
-                "1:1 capture: this is an NMState policy; nodenetd applies states only. "
-                "Write out the state that it leads to: `nmstatectl policy FILE` prints it"
-            ),
-        ),
-        (
             "interfaces: [{name: a, <<: {mtu: 5}}]",
             "1:24 interfaces[0].<<: NMState does not know merge keys. Write the keys themselves in the place of `<<`",
         ),

@@ -89,6 +89,7 @@ def test_every_key_is_understood() -> None:
         advert_interval = 0.1
         api_port = 443
         lb_port = 9443
+        worker_balancer = true
         ca_file = "/etc/ca.crt"
         [kubernetes]
         kubeconfig = "/etc/kubeconfig"
@@ -129,6 +130,7 @@ def test_every_key_is_understood() -> None:
             advert_interval=0.1,
             api_port=443,
             lb_port=9443,
+            worker_balancer=True,
             ca_file="/etc/ca.crt",
         ),
         kubernetes=KubernetesSettings("/etc/kubeconfig", "worker-0.example.com"),
@@ -193,6 +195,10 @@ def test_a_later_file_wins_key_by_key_and_is_named() -> None:
         ("[hosted]\ningress_health = 'http://127.0.0.1:99999/x'", ["http://127.0.0.1:PORT/PATH"]),
         ("[hosted]\ncluster_dns = 'yes'", ["service", "root"]),
         ("[hosted]\nlb_port = 6443", ["hosted.lb_port and hosted.api_port are both 6443"]),
+        ('[hosted]\nrecords = ["registry 192.0.2.1"]', ["names no full DNS name", "registry.example.com"]),
+        ('[hosted]\nrecords = ["r.example.com 192.0.2.1/24"]', ["192.0.2.1/24", "is not an IP address"]),
+        ('[hosted]\nupstreams = ["corp.example.com"]', ["is not a DNS name and an address"]),
+        ('[hosted]\nupstreams = ["*.example.com 192.0.2.1"]', ["expected a DNS domain"]),
         ("[hosted]\nlb_port = 53", ["hosted.lb_port is 53, the port of DNS"]),
         ("[kubernetes]\nkubeconfig = 'kubeconfig'", ["kubernetes.kubeconfig", "absolute path"]),
         ("[kubernetes]\nnode_name = 'a b'", ["the name of a Node"]),

@@ -88,8 +88,7 @@ class DnsWorld:
 
     def use(self, *servers: str, cluster_dns: tuple[IPAddress, int] | None = None) -> None:
         """Let dnsmasq ask these servers, as nodenetd does."""
-        names = dnsmasq.local_names(self.inputs)
-        wanted = dnsmasq.servers(map(ip_address, servers), cluster_dns, self.inputs.options.cluster_domain, names)
+        wanted = dnsmasq.servers(map(ip_address, servers), cluster_dns, self.inputs)
 
         async def set_servers() -> None:
             bus = quiet(self.bus.address)

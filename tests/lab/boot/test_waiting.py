@@ -17,7 +17,7 @@ from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, s
 def test_network_manager_that_comes_late(product_node: NodeFactory) -> None:
     """STATUS= says what is awaited; then everything is done."""
     node = product_node(files={node_file("worker-0.yml"): STATIC}, flavour=Flavour.OPENSHIFT)
-    node.delay_unit("NetworkManager.service", 20)
+    node.delay_unit("NetworkManager.service", 8)
     node.boot()
     node.wait_until("nodenetctl status --json | grep -q 'NetworkManager is not on the bus yet'", timeout=20)
     shown = node.run("systemctl show -p StatusText --value nodenetd").stdout
@@ -77,9 +77,12 @@ def test_a_boot_without_a_bus_publishes_all_the_same(product_node: NodeFactory) 
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.60"
 
 
+SHORT_STARTS = {"/etc/systemd/system.conf.d/10-lab.conf": "[Manager]\nDefaultTimeoutStartSec=20s\n"}
+
+
 def without_dhcp(product_node: NodeFactory) -> Node:
     """Return a node that waits for an address."""
-    node = product_node(flavour=Flavour.OPENSHIFT)
+    node = product_node(files=SHORT_STARTS, flavour=Flavour.OPENSHIFT)
     node.nics[0].lan.stop_dhcp()
     node.boot()
     node.wait_until('nodenetctl status --json | grep -q \'"stage": "nodeip"\'', timeout=30)
@@ -89,7 +92,7 @@ def without_dhcp(product_node: NodeFactory) -> Node:
 def test_no_eligible_address_until_a_dhcp_server_answers(product_node: NodeFactory) -> None:
     """Kubelet waits without a limit, the reason stands in the status; then it gets the address."""
     node = without_dhcp(product_node)
-    time.sleep(100)  # longer than a default start timeout, which a daemon-reload would begin to count from the start
+    time.sleep(30)  # longer than a default start timeout, which a daemon-reload would begin to count from the start
     document = status(node)
     assert stage(document, "nodeip")["status"] == "waiting"
     assert "eth0" in stage(document, "nodeip")["detail"]

@@ -99,16 +99,19 @@ def call(argv: Sequence[str | Path], *, timeout: float = 30, env: dict[str, str]
 def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, pause: float = 0.05) -> T:
     """Call `look` until it returns something true, and return that.
 
-    Raises LabError with `what` after `timeout` seconds.
+    Raises LabError with `what` after `timeout` seconds. A pause is at least as long as the look before it: on a busy
+    machine and in an emulated one, looks must leave some processor to what they wait for.
     """
     deadline = time.monotonic() + timeout
     while True:
+        began = time.monotonic()
         found = look()
         if found:
             return found
-        if time.monotonic() > deadline:
+        now = time.monotonic()
+        if now > deadline:
             raise LabError(f"waited {timeout:g} s for {what}, without result")
-        time.sleep(pause)
+        time.sleep(max(pause, now - began))
 
 
 def tail(text: str, lines: int = 40) -> str:

@@ -18,13 +18,14 @@ PACKAGE = "github.com/coreos/ignition/v2/validate"
 
 def validate(config: Path) -> str:
     """Return what the validator says of an Ignition configuration; empty: nothing. Raises LabError if it is invalid."""
-    done = subprocess.run([_program(), config], capture_output=True, text=True, check=False, timeout=60)
+    done = subprocess.run([program(), config], capture_output=True, text=True, check=False, timeout=60)
     if done.returncode:
         raise host.LabError(f"{config}: {done.stdout}{done.stderr}")
     return (done.stdout + done.stderr).strip()
 
 
-def _program() -> Path:
+def program() -> Path:
+    """Return the validator; it is built on first use."""
     shelf = host.cache() / "ignition" / _key()
     shelf.mkdir(parents=True, exist_ok=True)
     with locked(shelf / "lock"):

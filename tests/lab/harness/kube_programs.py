@@ -12,6 +12,7 @@ import platform
 import re
 import shutil
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from harness import host
@@ -34,20 +35,25 @@ class Program(enum.Enum):
 
     @property
     def path(self) -> Path:
-        """The program; it is built on first use: four minutes for the first one, about half a minute for the others."""
+        """The program; it is built on first use, in some minutes, unless `tools/prepare.py` has built it before."""
         return self.layer / PLACE / self.value
 
     @property
     def layer(self) -> Path:
         """A directory to lay over a root file system: the program in /usr/local/bin."""
-        shelf = _cache() / _key()
-        shelf.mkdir(parents=True, exist_ok=True)
-        with locked(shelf / "lock"):
-            if not (shelf / self.value).is_dir():
-                _build(self, shelf)
-            os.utime(shelf)
-            host.prune(_cache())
-        return shelf / self.value
+        return build(self) / self.value
+
+
+def build(*programs: Program) -> Path:
+    """Build those of *programs* that are missing, all in one run of Go; return the directory with their layers."""
+    shelf = _cache() / _key()
+    shelf.mkdir(parents=True, exist_ok=True)
+    with locked(shelf / "lock"):
+        if missing := [program for program in programs if not (shelf / program.value).is_dir()]:
+            _build(missing, shelf)
+        os.utime(shelf)
+        host.prune(_cache())
+    return shelf
 
 
 def etcd() -> Path:
@@ -92,18 +98,22 @@ def _key() -> str:
     return f"{version()}-{seen.hexdigest()[:16]}"
 
 
-def _build(program: Program, shelf: Path) -> None:
-    host.progress(f"building {program.value} {version()} (once; some minutes)")
+def _build(programs: Sequence[Program], shelf: Path) -> None:
+    names = [program.value for program in programs]
+    host.progress(f"building {', '.join(names)} {version()} (once; some minutes)")
     with tempfile.TemporaryDirectory(prefix="new-", dir=shelf) as scratch:
-        tree = Path(scratch) / "tree"
-        place = tree / PLACE
-        place.mkdir(parents=True)
+        made = Path(scratch) / "made"
+        made.mkdir()
         for path in (MODULE / "go.mod", MODULE / "go.sum"):
             shutil.copy(path, scratch)
-        words = ["build", "-mod=readonly", "-trimpath", "-ldflags", _flags(), "-o", str(place / program.value)]
-        run_go([*words, f"k8s.io/kubernetes/cmd/{program.value}"], Path(scratch))
-        tree.chmod(0o755)
-        tree.rename(shelf / program.value)
+        words = ["build", "-mod=readonly", "-trimpath", "-ldflags", _flags(), "-o", f"{made}/"]
+        run_go([*words, *(f"k8s.io/kubernetes/cmd/{name}" for name in names)], Path(scratch))
+        for name in names:
+            place = Path(scratch) / f"{name}-tree" / PLACE
+            place.mkdir(parents=True)
+            (made / name).rename(place / name)
+            place.parents[2].chmod(0o755)
+            place.parents[2].rename(shelf / name)
 
 
 def _flags() -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from harness import host
+from harness import applies, host
 from harness import namespaces as ns
 from harness.disk import Disk
 from harness.lan import Lan
@@ -124,6 +124,12 @@ class Node(Shell):
         Raises LabError, with the console's and the journal's end, if it takes longer or (with `check`) fails.
         """
         words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
+        with applies.recorded(self, words):
+            return self._run(words, check=check, timeout=timeout, stdin=stdin)
+
+    def _run(
+        self, words: Sequence[str], *, check: bool, timeout: float, stdin: str
+    ) -> subprocess.CompletedProcess[str]:
         try:
             done = subprocess.run(
                 self._on().enter(*words),

@@ -48,7 +48,7 @@ def install_product(repository: Path = REPOSITORY, suite: Suite = DEFAULT, kind:
     shelf = host.cache() / "tree"
     shelf.mkdir(parents=True, exist_ok=True)
     tree = shelf / _digest(repository, suite, kind)
-    with locked(shelf / "lock"):
+    with locked(shelf / f"lock-{_name(suite, kind)}"):
         if not tree.is_dir():
             host.progress("installing the product into a tree of its own")
             _install(repository, tree, suite, kind)
@@ -58,15 +58,21 @@ def install_product(repository: Path = REPOSITORY, suite: Suite = DEFAULT, kind:
 
 
 def _install(repository: Path, tree: Path, suite: Suite, kind: Tree) -> None:
-    for leftover in tree.parent.glob("new-*"):
+    new = f"new-{_name(suite, kind)}-"
+    for leftover in tree.parent.glob(f"{new}*"):
         shutil.rmtree(leftover)
-    with tempfile.TemporaryDirectory(prefix="new-", dir=tree.parent) as scratch:
+    with tempfile.TemporaryDirectory(prefix=new, dir=tree.parent) as scratch:
         fresh = Path(scratch) / "tree"
         fresh.mkdir()
         fresh.chmod(0o755)  # it becomes the node's root directory
         host.call(["make", "-s", "-C", repository, kind.target, f"DESTDIR={fresh}"], timeout=INSTALL_TIMEOUT)
         _finish(fresh, suite, kind)
         fresh.rename(tree)
+
+
+def _name(suite: Suite, kind: Tree) -> str:
+    """Trees of different names are made at the same time."""
+    return f"{kind.value}-{suite.value}"
 
 
 def _finish(tree: Path, suite: Suite, kind: Tree) -> None:

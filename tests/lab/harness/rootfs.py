@@ -115,7 +115,7 @@ def packages(suite: Suite, *names: str, beside: Suite | None = None) -> Path:
     shelf.mkdir(parents=True, exist_ok=True)
     words = " ".join((*names, *([f"beside={beside.value}"] if beside else [])))
     made = shelf / f"{base.name}-{hashlib.sha256(words.encode()).hexdigest()[:16]}"
-    with locked(shelf / "lock"):
+    with locked(shelf / f"lock-{made.name}"):
         if not made.is_dir():
             host.progress(f"installing {' '.join(names)} of Debian {suite.value} into a layer (once)")
             _install(base, names, made, beside)

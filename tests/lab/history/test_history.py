@@ -78,7 +78,8 @@ def test_back_to_each_of_five_files_with_power_cuts_between(product_node: NodeFa
     ]
     for number in (2, 4, 1, 3, 5):
         node.run("nm-online -s -q -t 60", timeout=90)  # while NetworkManager starts, a trial is refused
-        node.run(f"nodenetctl rollback --to {number}", timeout=120)
+        said = node.run(f"nodenetctl rollback --to {number}", timeout=120).stdout
+        assert f"is installed as {OWN}" in said
         assert lasting(node) == seen[number - 1], f"back at {number}"
         assert node.run(f"cat {OWN}").stdout == FILES[number - 1]
         newest = entries(node)[0]

@@ -13,7 +13,7 @@ import pytest
 
 from harness.kube import Cluster
 from harness.kube_client import ApiError
-from hosted_cluster_objects import FOLDER, RESOURCE, RESOURCES, resource
+from hosted_cluster_objects import FOLDER, MANIFESTS, RESOURCE, RESOURCES, resource
 from ipam_site import manifest
 from nodenet.core.hosted_services.migration import Migration, Phase, render
 from nodenet.core.hosted_services.resource import ResourceInvalid, spec_of
@@ -161,3 +161,13 @@ def test_explain_has_a_sentence_for_each_field(cluster: Cluster, field: str) -> 
     shown = cluster.kubectl("explain", f"hostednetservices.{field}").stdout
     assert "<no description>" not in shown
     assert "DESCRIPTION:" in shown
+
+
+def test_one_command_applies_everything(cluster: Cluster) -> None:
+    """The API takes each object of the directory that kubectl takes."""
+    applied = cluster.kubectl(
+        "apply", "--server-side", "--force-conflicts", "--dry-run=server", "-k", str(FOLDER)
+    ).stdout
+    listed = manifest("kustomization.yaml")[0]["resources"]
+    assert listed == [path.name for path in (*MANIFESTS, FOLDER / "operator.yaml")]
+    assert len(applied.splitlines()) == sum(len(manifest(name)) for name in listed)

@@ -30,6 +30,7 @@ from ipam_site import manifest
 from kube_nodes import add_node
 from nodenet import __version__
 from nodenet.core.hosted_cluster.cluster_status import OPERATOR, PATH
+from nodenet.core.hosted_cluster.events import EVENTS, News, event
 
 FORBIDDEN, CONFLICT = 403, 409
 ONE = {"fieldSelector": "metadata.name=cluster"}
@@ -44,6 +45,7 @@ REQUESTS = {
     "watch the object": ("GET", r"/hostednetservices\?.*watch=true"),
     "list the Leases of nodes": ("GET", "/kube-node-lease/leases"),
     "create the object": ("POST", "/hostednetservices$"),
+    "create an Event": ("POST", "/api/v1/namespaces/default/events$"),
     "write the status": ("PATCH", "/hostednetservices/cluster/status$"),
     "renew the Lease": ("PATCH", "/leases/nodenet-operator$"),
 }
@@ -105,6 +107,14 @@ def test_two_operators_keep_one_status_and_one_follows_when_the_other_stops(oper
     eventually(lambda: operators.leader() == "second", "the second one to lead", timeout=PATIENCE)
     eventually(lambda: status(cluster).get("apiServerInternalIpOwner") == "master-1", "the new owner", timeout=PATIENCE)
     assert "cannot read or write" not in cluster.log("second")
+    moved = {"reason": "VipMoved", "message": "master-1 holds the API VIP; master-0 held it before", "type": "Normal"}
+
+    def said() -> bool:
+        listed = cluster.admin.get(EVENTS)["items"]
+        mine = [one for one in listed if one["involvedObject"].get("uid") == old["metadata"]["uid"]]
+        return any(moved.items() <= one.items() for one in mine)
+
+    eventually(lambda: said() or None, "the Event of the move", timeout=PATIENCE)
     # The object of a backup: refused where it is as it was saved, and a status that comes back with it does not stay.
     for document in (
         old,
@@ -147,7 +157,7 @@ def requests(client: Client) -> dict[tuple[str, str, str], Callable[[], Any]]:
     """Return what the operator asks for, by the role, the resource and the verb that allow it."""
     cluster_role, own, nodes = "clusterroles", "namespaces/kube-system/roles", "namespaces/kube-node-lease/roles"
     watch = "watch=true&timeoutSeconds=1"
-    leases = LEASES.format("kube-system")
+    leases, happened = LEASES.format("kube-system"), event(News("VipMoved", "It moved."), "", "2030-01-01T00:00:00Z")
     lease = {"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {"name": "nodenet-operator"}}
     return {
         (cluster_role, "nodes", "list"): lambda: client.get("/api/v1/nodes"),
@@ -160,6 +170,7 @@ def requests(client: Client) -> dict[tuple[str, str, str], Callable[[], Any]]:
         (cluster_role, "hostednetservices/status", "patch"): lambda: client.patch(
             f"{RESOURCE}/status?dryRun=All", {"status": {"ingressIpOwner": ""}}
         ),
+        ("namespaces/default/roles", "events", "create"): lambda: client.create(f"{EVENTS}?dryRun=All", happened),
         (own, "leases", "get"): lambda: client.get(OWN),
         (own, "leases", "patch"): lambda: client.patch(f"{OWN}?dryRun=All", {"spec": {"leaseTransitions": 1}}),
         (own, "leases", "create"): lambda: client.create(f"{leases}?dryRun=All", lease),

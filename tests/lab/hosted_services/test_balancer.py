@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from harness import Lab, Lan, Node
-from vip_rig import API, FILED, Rig, until
+from vip_rig import API, FILED, Options, Rig, until
 
 CLIENT = r"""
 import json, os, socket, ssl, sys, time
@@ -104,3 +104,47 @@ def test_the_api_is_served_through_reloads_a_death_and_a_reboot(
     last = [str(entry["MESSAGE"]) for entry in node.journal(boot=-1)]
     assert "This node is drained: other nodes hold its VIPs" in last
     assert rig.quiet() == third
+
+
+ASK = r"""
+import socket, ssl, sys
+tls = ssl.create_default_context(cafile="/etc/kubernetes/ca.crt")
+tls.verify_flags &= ~ssl.VERIFY_X509_STRICT
+with socket.create_connection((sys.argv[1], 6443), 3.0) as plain:
+    with tls.wrap_socket(plain, server_hostname="api-int.c1.example.com") as line:
+        line.sendall(b"GET /readyz HTTP/1.0\r\nHost: x\r\n\r\n")
+        answer = b""
+        while part := line.recv(4096):
+            answer += part
+print(answer.rsplit(b"\r\n\r\n", 1)[-1].decode())
+"""
+
+
+def test_a_worker_that_balances_has_the_api_while_no_node_holds_the_vip(lab: Lab, lan: Lan, product: Path) -> None:
+    """The worker goes on while both holders are away and two API servers answer (`worker_balancer`)."""
+    rig = Rig(lab, lan, product, Options(nodes=3, workers=1, hosted="worker_balancer = true\n"))
+    rig.boot()
+    rig.quiet()
+    worker, masters = rig.nodes["worker-0"], ("master-0", "master-1")
+    until(lambda: "from_here" in worker.run("nft list ruleset").stdout, "the redirect of the worker")
+
+    def served() -> str:
+        return worker.run(["python3", "-c", ASK, API], check=False).stdout.strip()
+
+    assert {served() for _ in range(20)} == set(masters), "every API server is asked"
+    for name in masters:
+        rig.nodes[name].run("systemctl mask --runtime nodenet-keepalived && systemctl stop nodenet-keepalived")
+    until(lambda: not rig.holders(), "the VIP to go")
+    assert {served() for _ in range(20)} == set(masters), "no node holds the VIP"
+
+    listens = worker.run("ss -Hltn sport = :9445").stdout
+    assert "127.0.0.1:9445" in listens
+    assert "0.0.0.0:9445" not in listens, "no other host is balanced"
+    duty = next(one for one in rig.document("worker-0")["services"] if one["name"] == "haproxy")
+    assert (duty["wanted"], duty["healthy"]) == (True, True)
+
+    worker.run("systemctl mask --runtime nodenet-haproxy && systemctl stop nodenet-haproxy")
+    until(lambda: "nodenet_hosted" not in worker.run("nft list tables").stdout, "the redirect to go with haproxy")
+    for name in masters:
+        rig.nodes[name].run("systemctl unmask --runtime nodenet-keepalived")
+    until(served, "the API by its VIP again")

@@ -22,14 +22,21 @@ NODES = [
     for name, role, address in (("m0", "control-plane", "10.88.0.250"), ("w0", "worker", "10.88.0.251"))
 ]
 UNIT = "nodenet-dnsmasq.service"
+FURTHER = '[hosted]\nrecords = ["registry.corp.test 192.0.2.40"]\nupstreams = ["corp.test 10.88.0.1"]\n'
+ANSWERS = {
+    ("registry.corp.test", "A"): "NOERROR 192.0.2.40",
+    ("registry.corp.test", "AAAA"): "NOERROR",
+    ("host.corp.test", "A"): "NOERROR 192.0.2.79",
+}
+SITE = "site.test/192.0.2.77", "other.test/192.0.2.78", "corp.test/192.0.2.79"
 
 
 def test_names_are_answered_from_disk_and_the_other_servers_follow_network_manager(
     hosted_node: NodeFactory, lan: Lan
 ) -> None:
     """One boot without API, operator, CoreDNS and list of nodes; then nodes, other servers, kill, and a CoreDNS."""
-    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=("--address=/site.test/192.0.2.77", "--address=/other.test/192.0.2.78")))
-    node = hosted_node()
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, extra=tuple(f"--address=/{name}" for name in SITE)))
+    node = hosted_node(files={"/etc/nodenet/nodenet.toml.d/dns.toml": FURTHER})
     node.boot()
     document = settle(node)
     assert stage(document, "resolv-prepender")["status"] == "done"
@@ -58,6 +65,8 @@ def test_names_are_answered_from_disk_and_the_other_servers_follow_network_manag
     node.run("nmcli device reapply eth0")
     until_answer(node, "site.test", "NOERROR 192.0.2.99")
     assert node.run(f"systemctl show -P MainPID {UNIT}").stdout == pid
+    # What the settings name is answered here, or by the server of its domain.
+    assert {asked: ask(node, asked[0], kind=asked[1]) for asked in ANSWERS} == ANSWERS
     # Killed: it comes back and is given its servers again.
     node.run(f"systemctl kill -s KILL {UNIT}")
     until_answer(node, "site.test", "NOERROR 192.0.2.99")

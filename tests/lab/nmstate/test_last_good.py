@@ -71,7 +71,7 @@ def test_a_file_that_leaves_the_node_dark_after_ready_is_taken_back(product_node
     node.run("nodenetctl reload --wait", check=False, timeout=90)
     node.wait_until("! ip -4 -o addr show dev eth0 scope global | grep -q inet", timeout=30)
     time.sleep(75)  # longer than `good_after`
-    assert '"ready": ""' in node.run("cat /var/lib/nodenet/trial.json").stdout
+    assert '"ready": ""' in node.run("cat /var/lib/nodenet/boots.json").stdout
     node.power_cut()
     node.boot()
     wait_deaf(node)
@@ -117,7 +117,7 @@ def test_a_last_known_good_file_that_cannot_be_used_is_named_and_left_alone(
     product_node: NodeFactory, lan: Lan
 ) -> None:
     """Damaged, and of another host: the node file is applied all the same, and the remedy works."""
-    name, good, counted = node_file("worker-0.yml"), GOOD_ENTRY, "/var/lib/nodenet/trial.json"
+    name, good, counted = node_file("worker-0.yml"), GOOD_ENTRY, "/var/lib/nodenet/boots.json"
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     text = with_mtu(1400)
     lost = new_file.render(NewFile(sha256(text.encode()).hexdigest(), ("a" * 32, "b" * 32)))

@@ -38,6 +38,7 @@ def test_the_cluster_network_is_isolated(product_node: NodeFactory, lab: Lab, la
         assert (document["bridge"], document["uplink"], document["link"]) == ("br-ex", "eth1", "br-ex")
         assert node.addresses("br-ex") == [node_ip]
         assert node.addresses("eth1") == []
+        node.wait_until("ip -4 route show default | grep -q default")  # the lease of eth0, for which nothing waits
         (default,) = node.json("ip -j -4 route show default")
         assert (default["dev"], default["gateway"]) == ("eth0", "10.88.0.1")
         started_after_ready(node, node_ip)

@@ -11,9 +11,10 @@ import pytest
 from fakes import FakeFiles, FakeKernel, FakeNeighbours, FakeOvsdb, FakeProfiles
 from nodenet.core.kernel.snapshot import Link, NextHop, Route, Snapshot
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profiles import MADE_BY_NM, Device, Profile
+from nodenet.core.network_manager.profiles import KEYFILES, MADE_BY_NM, Device, Profile
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.open_vswitch.ofports import render
+from nodenet.edge.files.store import Store
 from nodenet.stages.apply.hand_over import HandOver
 from nodenet.stages.apply.ofports import Ofports
 from nodenet.stages.apply.records import OFPORTS
@@ -40,8 +41,9 @@ class Rig:
     neighbours: FakeNeighbours = field(default_factory=FakeNeighbours)
 
     def hand_over(self) -> HandOver:
+        store = Store(self.files, KEYFILES)
         kernel = FakeKernel(Snapshot((Link(2, "br-ex"),), (), (DEFAULT,)))
-        return HandOver(Ofports(self.ovsdb, self.profiles, self.files), self.neighbours, kernel)
+        return HandOver(Ofports(self.ovsdb, self.profiles, self.files, store), self.neighbours, kernel)
 
 
 async def test_the_number_goes_over_while_the_change_runs() -> None:

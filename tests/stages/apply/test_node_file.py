@@ -92,8 +92,8 @@ BOMB = (
             "worker-0.yml, line 3, column 3: a placeholder of a template was not filled in",
         ),
         (
-            b"capture: {}\ndesired: {interfaces: []}\n",
-            "worker-0.yml, line 1, column 1: capture: this is an NMState policy; nodenetd applies states only",
+            b"capture: {a: interfaces.name=1}\ndesired: {interfaces: []}\n",
+            ("worker-0.yml, line 1, column 14: capture.a = interfaces.name=1: `=1` is no operator, at character 16"),
         ),
         (
             b"hostname: {config: localhost}\n",

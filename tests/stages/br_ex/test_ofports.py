@@ -11,8 +11,9 @@ from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profiles import MADE_BY_NM, Device, Profile
+from nodenet.core.network_manager.profiles import KEYFILES, MADE_BY_NM, Device, Profile
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.edge.files.store import Store
 from nodenet.stages.apply.records import OFPORTS
 from nodenet.stages.br_ex.ofports import KeepOfports
 
@@ -47,7 +48,7 @@ class Rig:
     files: FakeFiles = field(default_factory=FakeFiles)
 
     async def attempt(self, outcome: Outcome) -> Outcome:
-        stage = KeepOfports(Inner(outcome), self.ovsdb, self.profiles, self.files)
+        stage = KeepOfports(Inner(outcome), self.ovsdb, self.profiles, self.files, Store(self.files, KEYFILES))
         return await stage.attempt(Facts())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
@@ -10,10 +11,10 @@ import pytest
 from br_ex_rig import NODE_IP, Rig
 from fakes import FakeOvsdb, FakeProfiles
 from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.change.way_back import way_back
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
-from nodenet.stages.apply.network_before import ProfileKeeper
 from nodenet.stages.br_ex.repair import BridgeRepairer
 
 UPLINK = Profile("u-eth0", "uplink", "802-3-ethernet", "eth0")
@@ -26,14 +27,23 @@ OTHER = replace(AUTOMATIC, uuid="u-mine", name="mine", generated=False)
 
 
 async def given_back(
-    *profiles: Profile, active: Profile | None = None, nic: str = "eth0", record: BridgeRecord = RECORD
+    *profiles: Profile,
+    active: Profile | None = None,
+    nic: str = "eth0",
+    record: BridgeRecord = RECORD,
+    old_names: Collection[str] = (),
 ) -> list[tuple[Any, ...]]:
     """Return what is done to the profiles to restore the network of *record*."""
     fake = FakeProfiles()
-    rig = Rig(profiles=fake)
     fake.found = Inventory((Device(nic, "ethernet", profile=active),), profiles)
-    await BridgeRepairer(rig.ovsdb, fake, ProfileKeeper(fake, rig.files)).give_back(record)
-    return [order[:2] if order[0] != "give_back" else order[:1] for order in fake.done]
+    network = await BridgeRepairer(Rig().ovsdb, fake).network_before(record, old_names)
+    present = tuple([await fake.keep(each.uuid) for each in profiles if not each.generated])
+    way = way_back(network, fake.found, present, rolled_back=False)
+    return [
+        *(("delete", uuid) for uuid in way.delete),
+        *(("give_back",) for _ in way.give_back),
+        *(("activate", *each) for each in way.activate),
+    ]
 
 
 async def test_repair_removes_dead_rows_of_ours_only() -> None:
@@ -45,14 +55,14 @@ async def test_repair_removes_dead_rows_of_ours_only() -> None:
 
 async def test_a_port_of_the_bridge_gets_its_own_profile_back() -> None:
     """The bridge's profiles go first: NetworkManager would make the link a port again."""
-    assert await given_back(PORT, OF_BRIDGE) == [("delete", "u-port"), ("give_back",), ("activate", "u-eth0")]
+    assert await given_back(PORT, OF_BRIDGE) == [("delete", "u-port"), ("give_back",), ("activate", "u-eth0", "eth0")]
 
 
 async def test_a_profile_that_networkmanager_made_by_itself_replaces_none() -> None:
     """The power cut tore the keyfile of the uplink, so NetworkManager asks for a lease: the static address is lost."""
     on_disk = replace(RECORD, originals={"eth0": replace(KEPT, in_memory=False)})
     orders = await given_back(AUTOMATIC, OF_BRIDGE, record=on_disk)
-    assert orders == [("delete", "u-port"), ("give_back",), ("activate", "u-eth0")]
+    assert orders == [("delete", "u-port"), ("give_back",), ("activate", "u-eth0", "eth0")]
 
 
 async def test_a_profile_that_an_administrator_made_in_memory_stays() -> None:
@@ -66,19 +76,16 @@ async def test_a_profile_that_is_no_port_is_not_replaced(link: str, *, active: b
     """An administrator has changed it since, in its place: it is only activated where it is not (R1)."""
     changed = replace(UPLINK, link=link, settings={"ipv4": {"method": "manual"}})
     orders = await given_back(changed, OF_BRIDGE, active=changed if active else None)
-    assert orders == [("delete", "u-port"), *([] if active else [("activate", "u-eth0")])]
+    assert orders == [("delete", "u-port"), *([] if active else [("activate", "u-eth0", "eth0")])]
 
 
 async def test_an_administrator_s_profile_for_the_old_name_of_a_nic_stays() -> None:
     """It is for another NIC, or for the day on which the name is back (R1, R26)."""
-    fake = FakeProfiles()
-    rig = Rig(profiles=fake)
-    fake.found = Inventory((Device("ens7", "ethernet"),), (PORT, OF_BRIDGE, OTHER))
-    await BridgeRepairer(rig.ovsdb, fake, ProfileKeeper(fake, rig.files)).give_back(
-        RECORD.renamed("eth0", "ens7"), ["eth0"]
+    orders = await given_back(
+        PORT, OF_BRIDGE, OTHER, nic="ens7", record=RECORD.renamed("eth0", "ens7"), old_names=["eth0"]
     )
-    assert [order[1] for order in fake.done if order[0] == "delete"] == ["u-port"]
-    assert fake.done[-1] == ("activate", "u-eth0", "ens7")
+    assert [order[1] for order in orders if order[0] == "delete"] == ["u-port"]
+    assert orders[-1] == ("activate", "u-eth0", "ens7")
 
 
 async def test_a_nic_that_is_gone_is_not_waited_for() -> None:
@@ -99,5 +106,5 @@ async def test_a_link_that_networkmanager_leaves_disconnected_is_connected(state
     """Whatever the reason is."""
     fake = FakeProfiles(Inventory(states={"eth0": state}))
     rig = Rig()
-    await BridgeRepairer(rig.ovsdb, fake, ProfileKeeper(fake, rig.files)).connect("eth0")
+    await BridgeRepairer(rig.ovsdb, fake).connect("eth0")
     assert fake.done == ([("connect", "eth0")] if connected else [])

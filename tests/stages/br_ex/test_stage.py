@@ -16,13 +16,11 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Again, Done, Failed, Problem, Topic, Waiting
 from nodenet.core.boot.request import Request
-from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.rules import Rule as NodeIpRule
@@ -346,7 +344,7 @@ async def test_a_node_that_has_its_address_is_not_mended() -> None:
     """configure-ovs sees to the rest."""
     rig = Rig()
     interrupted(rig)
-    await rig.recover.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
+    await rig.look(Facts(selection=Selection((NODE_IP,), "eth0")))
     assert rig.ovsdb.removed == []
     assert rig.phase is Phase.GOOD
 
@@ -355,7 +353,7 @@ async def test_a_bridge_that_is_found_good_after_an_interrupted_apply_survives_a
     """NetworkManager has not synced its keyfiles: with one of them lost the node would have no network for ever."""
     rig = Rig()
     interrupted(rig)
-    await rig.recover.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
+    await rig.look(Facts(selection=Selection((NODE_IP,), "eth0")))
     good = len(rig.files.writes) - 1 - rig.files.writes[::-1].index(str(BRIDGE_INTENT))
     assert f"sync {KEYFILES}" in rig.files.writes[:good]
 
@@ -364,7 +362,7 @@ async def test_a_bridge_whose_profiles_cannot_be_synced_is_not_said_to_be_good()
     rig = Rig()
     interrupted(rig)
     rig.files.bad[str(KEYFILES)] = PublishFailed("Input/output error")
-    await rig.recover.attempt(Facts(selection=Selection((NODE_IP,), "eth0")))
+    await rig.look(Facts(selection=Selection((NODE_IP,), "eth0")))
     assert rig.phase is Phase.APPLYING
 
 
@@ -372,22 +370,6 @@ def test_the_paths_are_where_other_software_looks() -> None:
     """They are a contract."""
     assert PurePosixPath(FLAG).parent == PurePosixPath("/run/nodeip-configuration")
     assert replace(BridgeRecord({}), finish={}).finished().finish is None
-
-
-@pytest.mark.parametrize("has_bridge", [False, True])
-async def test_an_uplink_whose_bridge_has_lost_its_profiles_gets_its_own_back(*, has_bridge: bool) -> None:
-    """NetworkManager would never bring it up, and there would be no node IP for ever."""
-    rig = Rig("stale-port-without-link")
-    rig.kernel.now = Snapshot()
-    kept = KeptProfile(rig.uplink_profile.uuid, "as it was", "", in_memory=True, settings={})
-    record = BridgeRecord({"br-ex": "eth0"}, node_ips=(str(NODE_IP),), originals={"eth0": kept}, present=("u1",))
-    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
-    if not has_bridge:
-        left = tuple(profile for profile in rig.known if not profile.kind.startswith("ovs"))
-        rig.profiles.found = replace(rig.profiles.found, profiles=left)
-    await rig.recover.attempt(Facts())
-    given = [order for order in rig.profiles.done if order[0] == "give_back"]
-    assert bool(given) is not has_bridge
 
 
 async def test_without_network_managers_plugin_nothing_is_touched() -> None:
@@ -460,7 +442,7 @@ async def test_a_node_that_was_readdressed_after_a_failed_apply_is_left_alone() 
     _with_profile_of_an_administrator(later)
     for _ in range(8):
         later.clock.now += 1
-        await later.recover.attempt(Facts(selection=Selection(later.node_ips, "eth0")))
+        await later.look(Facts(selection=Selection(later.node_ips, "eth0")))
     deleted = [order for order in later.profiles.done if order[0] in ("delete", "give_back", "activate")]
     assert deleted == []
 

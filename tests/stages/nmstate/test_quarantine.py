@@ -145,7 +145,7 @@ def test_a_damaged_one_is_not_touched_either() -> None:
 
 def test_a_disk_that_takes_nothing_does_not_fail_the_stage() -> None:
     files = FakeFiles(
-        bad={str(NEW_FILE): PublishFailed("/var/lib/nodenet/trial.json cannot be read: Input/output error")}
+        bad={str(NEW_FILE): PublishFailed("/var/lib/nodenet/boots.json cannot be read: Input/output error")}
     )
     quarantine = quarantined(files, BOOT_ID, 2)
     assert quarantine.choose(FILE, "worker-0", run=None) == (FILE, None)

@@ -48,6 +48,8 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialOrder
 from nodenet.edge.files.disk import STRAY
 from nodenet.stages.apply.history import History
+from nodenet.stages.apply.node_file import NodeFiles
+from nodenet.stages.apply.policies import RECORD
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.trial.run import trial_of
 from probes_rig import GATEWAY, ONLINE
@@ -135,10 +137,32 @@ class Rig:
         )
 
 
+async def test_a_confirmed_policy_is_installed_as_it_is_written() -> None:
+    """Its document was tried; it is kept before the file is in its place, and the stages find that in force."""
+    policy = b"""capture: {a: 'interfaces.name=="eth0"'}
+desiredState: {interfaces: [{name: "{{ capture.a.interfaces.0.name }}", type: ethernet, mtu: 1400}]}
+"""
+    digest = hashlib.sha256(policy).hexdigest()
+    files = FakeFiles({f"{STAGED}/{digest}.yml": policy, OWN: b"interfaces: []\n", str(INTENT): BEFORE})
+    nmstate = FakeNmstate(left=DIFFERENCE, shown={"interfaces": [{"name": "eth0", "type": "ethernet"}]})
+    rig = Rig([Decision.CONFIRM], files=files, nmstate=nmstate, order=TrialOrder("new.yml", digest, 60.0, "root"))
+    assert await rig.hold() == OWN
+    assert files.content[OWN] == policy
+    assert '"mtu": 1400' in nmstate.applied[0]
+    found = NodeFiles(files, nmstate, PurePosixPath(OWN).parent).read("worker-0.yml", "worker-0")
+    assert (found.text, found.policy.encode()) == (nmstate.applied[0], policy)
+    assert json.loads(files.content[str(INTENT)])["in_force"] == found.digest
+    order = [path for path in files.writes if path in (OWN, str(RECORD))]
+    assert order == [str(RECORD), OWN]
+
+
 async def test_a_confirmed_file_is_installed_and_good() -> None:
     """No boot counts against it, and it is the last known good one."""
     rig = Rig([None, Decision.CONFIRM])
+    before = [rig.store.read(path) for path in (NEW_FILE, PurePosixPath("/etc/nmstate/openshift/applied"))]
+    assert before[0] is None
     assert await rig.hold() == OWN
+    assert rig.store.read(PurePosixPath("/etc/nmstate/openshift/applied")) == TEXT, "what other stages know"
     assert (rig.nmstate.applied, rig.nmstate.committed) == ([TEXT.decode()], ["/checkpoint/1"])
     assert (rig.manager.extended, rig.until) == ([("/checkpoint/1", 70)], 160.0)
     content = rig.files.content

@@ -23,6 +23,7 @@ from nodenet.core.day_one.recognise import named_for_another_tool, template
 from nodenet.core.day_one.rules import Found, Rule, misread, of, ordered
 from nodenet.core.errors import NodeFileInvalid, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_file import policy
 from nodenet.core.node_file.finding import Severity
 from nodenet.core.node_file.secret import secrets_of
 from nodenet.core.node_file.translate import finding_of
@@ -155,7 +156,11 @@ async def from_libnmstate(
 ) -> list[Found]:
     """Return libnmstate's findings about a document that breaks none of our rules. Raises Unavailable."""
     document = known.document
-    if document is None or any(each.severity is Severity.ERROR for each in known.findings):
+    if (
+        document is None
+        or policy.is_policy(document)
+        or any(each.severity is Severity.ERROR for each in known.findings)
+    ):
         return []
     found: list[Found] = []
     try:

@@ -39,6 +39,14 @@ def reason(file: str, links: Collection[str], there: str) -> str:
     return f"the {named} of {file}, which udev may still bring; {there}"
 
 
+def lacking(links: Links, present: Collection[Link]) -> tuple[str, ...]:
+    """Return the links of a file that are not among those *present*, as people name them: by name, or by MAC."""
+    names = {name for link in present for name in (link.name, *link.altnames)}
+    hardware = {(link.hardware_mac or "").lower() for link in present}
+    by_mac = [f"{name} with the MAC address {mac}" for name, mac in links.macs.items() if mac not in hardware]
+    return (*sorted(links.awaited - names), *by_mac)
+
+
 def host_has(links: Iterable[Link], speeds: Mapping[str, int]) -> str:
     """Return the NICs among *links* in words; *speeds*: link → Mbit/s, where it is known."""
     nics = [link for link in links if link.is_nic]

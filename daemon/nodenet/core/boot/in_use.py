@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.node_ip import kubelets
+from nodenet.core.node_ip import kubelets, published_files
 from nodenet.core.node_ip.environment import drop_in_variables
-from nodenet.core.node_ip.kubelets import FLAG, KUBELET, MICROK8S, RANCHER
-from nodenet.core.node_ip.published_files import CRIO, PublishedFile
+from nodenet.core.node_ip.kubelets import FLAG, KUBELET, MICROK8S, RANCHER, Wiring
+from nodenet.core.node_ip.published_files import CRIO, Publication, PublishedFile
 
 PEOPLE = {
     KUBELET: "kubelet",
@@ -21,6 +22,23 @@ PEOPLE = {
 """How sentences name the units."""
 Arguments = Mapping[str, Sequence[str] | None]
 """The arguments of the kubelet that each unit runs, None where none is seen."""
+
+
+def other_than_published(
+    publication: Publication, environments: Mapping[str, Mapping[str, str] | None], arguments: Arguments
+) -> Problem | None:
+    """Return the problem of units that run with something else than the *publication*.
+
+    *environments*: the variables of the main process of each unit, None for one that does not run. *arguments*: those
+    of the kubelets that run.
+    """
+    wired = replace(publication, wiring=Wiring(rancher=tuple((unit, False) for unit in RANCHER)))
+    running = [unit for unit in kubelets.UNITS if environments.get(unit) is not None]
+    return (
+        two_kubelets(running)
+        or not_in_use(published_files.files(wired), environments)
+        or other_node_ip(arguments, publication.node_ips)
+    )
 
 
 def not_in_use(

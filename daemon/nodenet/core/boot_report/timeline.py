@@ -48,6 +48,9 @@ NOTED = frozenset(
         *(Message.STOPPED, Message.NODE_IP_DRIFT, Message.NODE_IP_BACK),
     }
 )
+KUBELETS = frozenset(unit.removesuffix(".service") for unit in FOLLOWERS[2:])
+LATEST = 1e11
+"""Seconds that a document may name at most: some thousand years."""
 READIES = (Message.READY.value, Message.READY_DEGRADED.value)
 
 
@@ -89,7 +92,10 @@ class Report:
     marks: tuple[Mark, ...] = ()
     unreadable: int = 0
     until: float = 0.0
-    """When the journal of a boot that is not ready ends."""
+    """When the journal of a boot that is not ready ends; the present, if *is_present*."""
+    host: str = ""
+    is_present: bool = False
+    """Whether something is waited for at this moment."""
 
     @property
     def own(self) -> float:
@@ -107,16 +113,24 @@ class Report:
         ends = [span.start if span.end is None else span.end for span in self.spans if span.actor != "userspace"]
         return max([*ends, *(mark.at for mark in self.marks), self.ready or self.until])
 
+    @property
+    def kubelet(self) -> float | None:
+        """When kubelet, or a program that contains it, was started first."""
+        return next((span.end for span in self.spans if span.actor in KUBELETS and span.text == "started"), None)
 
-def report(entries: Iterable[Mapping[str, Any]]) -> Report:
-    """Return the time line of the one boot that *entries* are of, in their order."""
+
+def report(entries: Iterable[Mapping[str, Any]], now: float | None = None) -> Report:
+    """Return the time line of the one boot that *entries* are of, in their order.
+
+    *now*: if it is the present boot, the present in seconds of CLOCK_MONOTONIC.
+    """
     reader = _Reader()
     for entry in entries:
         try:
             reader.read(entry)
         except (KeyError, ValueError, TypeError, AttributeError):
             reader.unreadable += 1
-    return reader.report()
+    return reader.report(now)
 
 
 def document(what: Report) -> dict[str, Any]:
@@ -124,18 +138,49 @@ def document(what: Report) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "boot_id": what.boot_id,
+        "host": what.host,
         "began": what.began,
         "ready": what.ready,
         "own": round(what.own, 6),
         "work": {stage: round(seconds, 6) for stage, seconds in what.work.items()},
         "share": None if what.share is None else round(what.share, 4),
         "unreadable": what.unreadable,
+        "until": what.until,
+        "is_present": what.is_present,
         "spans": [
             {"actor": span.actor, "kind": span.kind.value, "start": span.start, "end": span.end, "text": span.text}
             for span in what.spans
         ],
         "marks": [{"at": mark.at, "text": mark.text} for mark in what.marks],
     }
+
+
+def from_document(values: Mapping[str, Any]) -> Report:
+    """Return the report of a document. Raises KeyError, TypeError, ValueError, AttributeError if it is none."""
+
+    def number(value: Any) -> float:  # noqa: ANN401  (a JSON document)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= LATEST:
+            raise ValueError("a time is no number of seconds")
+        return float(value)
+
+    def maybe(value: Any) -> float | None:  # noqa: ANN401
+        return None if value is None else number(value)
+
+    spans = [
+        Span(str(each["actor"]), Kind(each["kind"]), number(each["start"]), maybe(each["end"]), str(each["text"]))
+        for each in values["spans"]
+    ]
+    return Report(
+        boot_id=str(values["boot_id"]),
+        began=maybe(values["began"]),
+        ready=maybe(values["ready"]),
+        work={str(stage): number(seconds) for stage, seconds in values["work"].items()},
+        spans=tuple(spans),
+        marks=tuple(Mark(number(each["at"]), str(each["text"])) for each in values["marks"]),
+        until=number(values.get("until", 0.0)),
+        host=str(values.get("host", "")),
+        is_present=values.get("is_present") is True,
+    )
 
 
 @dataclass(slots=True)
@@ -157,6 +202,7 @@ class _Reader:
     epoch: float = 0.0
     """Wall clock time at CLOCK_MONOTONIC zero."""
     last: float = 0.0
+    host: str = ""
     ready: float | None = None
     work: dict[str, float] = field(default_factory=dict)
     spans: list[Span] = field(default_factory=list)
@@ -176,6 +222,7 @@ class _Reader:
             # A boot begins with the first line of the kernel, in a container with the first entry.
             self.origin = 0.0 if entry.get("_TRANSPORT") == "kernel" else at
         self.last = max(self.last, at)
+        self.host = str(entry.get("_HOSTNAME") or self.host)  # the last one: the name may come during the boot
         message = entry.get("MESSAGE_ID")
         # Any user can write an entry with any field but those that journald adds, with _ (systemd.journal-fields(7)).
         by_systemd, unit = entry.get("_PID") == "1", entry.get("_SYSTEMD_UNIT")
@@ -274,7 +321,7 @@ class _Reader:
     def _span(self, actor: str, kind: Kind, start: float, end: float | None, text: str) -> None:
         self.spans.append(Span(actor, kind, start, end, text))
 
-    def report(self) -> Report:
+    def report(self, now: float | None) -> Report:
         """Return the report, with times since the start of the boot."""
         for name, wait in self.waits.items():
             self._span(name, Kind.WAIT, wait.since, None, wait.reason)
@@ -282,6 +329,7 @@ class _Reader:
             begin = self._last_end(DAEMON, start) if actor == DAEMON else start
             self._span(actor, Kind.WORK, begin, None, "is starting")
         origin = self.origin or 0.0
+        lasts = self.ready is None and any(span.end is None for span in self.spans)
         order = {actor: position for position, actor in enumerate(LANES)}
 
         def since(at: float | None) -> float | None:
@@ -298,5 +346,7 @@ class _Reader:
             tuple(sorted(spans, key=lambda span: (span.start, order.get(span.actor, len(order))))),
             tuple(Mark(since(mark.at) or 0.0, mark.text) for mark in self.marks),
             self.unreadable,
-            since(self.last) or 0.0,
+            max(0.0, since(now if lasts and now is not None else self.last) or 0.0),
+            self.host,
+            is_present=lasts and now is not None,
         )

@@ -101,7 +101,7 @@ def parse(content: bytes) -> BridgeRecord:
     try:
         found["originals"] = {link: KeptProfile(**kept) for link, kept in found["originals"].items()}
         found |= {name: tuple(found[name]) for name in ("node_ips", "present")}
-        found["leases"] = _leases(found)
+        found["leases"] = _leases(found["leases"])
         record = BridgeRecord(**found)
         well_typed = _is_well_typed(record)
     except (AttributeError, KeyError, TypeError) as error:
@@ -136,13 +136,7 @@ def _is_well_typed(record: BridgeRecord) -> bool:
     )
 
 
-def _leases(record: dict[str, Any]) -> dict[str, StaticLease]:
-    """Return the leases; the first release noted one address for all bridges, and its end in Unix time."""
-    address, ends = record.pop("lease", None), record.pop("lease_ends", None)
-    if address is not None:
-        noted = Moment("", 0.0, 0.0)
-        return {bridge: StaticLease(address, noted, ends) for bridge in list(record.get("finish") or ())[:1]}
-    found = record.get("leases", {})
+def _leases(found: Mapping[str, Any]) -> dict[str, StaticLease]:
     return {bridge: StaticLease(**{**lease, "noted": Moment(**lease["noted"])}) for bridge, lease in found.items()}
 
 

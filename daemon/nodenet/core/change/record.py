@@ -26,6 +26,8 @@ class What(StrEnum):
     NODE_FILE = "apply"
     TRIAL = "trial"
     BRIDGE = "change"
+    GIVING_UP = "making"
+    """Undone at once: the network before it is the one from before br-ex."""
     GOING_BACK = "network"
     """Undone at once: the network before it is the one of an earlier node file."""
 
@@ -35,8 +37,11 @@ RESULT = {
     What.TRIAL: STATE / "intent.json",
     What.GOING_BACK: STATE / "intent.json",
     What.BRIDGE: STATE / "bridge-intent.json",
+    What.GIVING_UP: STATE / "bridge-intent.json",
 }
 """Where the result of the last change of each kind is."""
+UNDONE_AT_ONCE = frozenset({What.GIVING_UP, What.GOING_BACK})
+"""Changes that are the undo of earlier ones: nothing was interrupted."""
 
 
 @frozen

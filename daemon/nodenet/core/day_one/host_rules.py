@@ -72,7 +72,7 @@ def with_files(
             )
             yield Found(Rule.NO_FILE, host.file, *said, host.name.line, host.name.column)
         described = _described(host)
-        if described is not None and summary is not None:
+        if described is not None and summary is not None and not summary.is_policy:
             yield from differing(Rule.DIFFERS, host, described.shape, summary)
         for each in (described, summary):
             if each is not None and cluster is not None:

@@ -15,6 +15,7 @@ from nodenet.core.day_one.machine_config import MOST_BYTES, size_with
 from nodenet.core.day_one.recognise import other_document, other_format, template
 from nodenet.core.day_one.rules import Found, Rule, at, misread, of
 from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.node_file import policy
 from nodenet.core.node_file.contradictions import contradictions, unreachable_gateways
 from nodenet.core.node_file.find import CLUSTER, Rivals
 from nodenet.core.node_file.finding import Finding, Severity, errors
@@ -57,6 +58,8 @@ class Summary:
     automatic: bool = False
     size: int = 0
     digest: str = ""
+    is_policy: bool = False
+    """What it gives the host is known on the running host only."""
 
 
 @frozen
@@ -98,16 +101,19 @@ def _of_tree(file: str, tree: Node | None, summary: Summary, step: Step) -> Judg
         said = "not a mapping of NMState keys", "An NMState document begins with keys such as `interfaces:`"
         return Judgement((Found(Rule.NO_DOCUMENT, file, *said, tree.line, tree.column),))
     found = judged_tree(file, tree, step)
-    if any(each.rule is Rule.POLICY for each in found):
-        return Judgement(tuple(found), None, tree)
+    if policy.is_policy(tree):
+        return Judgement(tuple(found), replace(summary, is_policy=True), tree)
     return Judgement(tuple(found), summarised(summary, tree), tree)
 
 
 def judged_tree(file: str, tree: Block, step: Step) -> list[Found]:
     """Return what is wrong with a document that is a mapping."""
+    if policy.is_policy(tree):
+        return [
+            *(_no_host(file, tree) if step is not Step.SECOND else ()),
+            *of(Rule.POLICY, file, policy.findings(tree)),
+        ]
     by_key = list(wrong_keys(tree))
-    if any(each.key in ("capture", "desired", "desiredState") for each in by_key):
-        return list(of(Rule.POLICY, file, by_key))
     contradicting = list(contradictions(tree))
     return [
         *(each for finding in by_key for each in of(_rule_of(finding), file, [finding])),
@@ -119,6 +125,13 @@ def judged_tree(file: str, tree: Block, step: Step) -> list[Found]:
         # A mistyped key is the cause of what seems to be missing: only the cause is reported.
         *(keyfiles.warnings(file, tree) if step is not Step.SECOND and not by_key else ()),
     ]
+
+
+def _no_host(file: str, tree: Block) -> Iterator[Found]:
+    key = tree.entries[0][0]
+    cause = "this is an NMState policy: it looks at the network of a running host, and the image has none"
+    remedy = "Write a state for the first step; a policy is for the second: --step second"
+    yield Found(Rule.POLICY, file, cause, remedy, key.line, key.column, key.text)
 
 
 def summarised(summary: Summary, tree: Block) -> Summary:

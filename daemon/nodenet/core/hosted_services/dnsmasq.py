@@ -41,13 +41,19 @@ NO_SERVER = "0.0.0.0"  # noqa: S104  (no socket: dnsmasq's word for it)
 """Names with it are answered from this node alone (``server=/NAME/``)."""
 
 
-def servers(known: Iterable[IPAddress], cluster: Place | None, domain: str, local: tuple[str, ...] = ()) -> Servers:
+def servers(known: Iterable[IPAddress], cluster: Place | None, inputs: Inputs) -> Servers:
     """Return the servers in the form of dnsmasq's ``SetServersEx``: each an address, then the domains it serves.
 
-    *local*: names that no server is asked for; what dnsmasq does not know about them does not exist.
+    No server is asked for the names that this node answers: what dnsmasq does not know about them does not exist.
     """
+    domain = inputs.options.cluster_domain
     site: Servers = tuple((str(address),) for address in dict.fromkeys(known))[:MOST]
-    site += tuple((NO_SERVER, name) for name in local)
+    site += tuple(
+        (str(address), name)
+        for name, address in inputs.options.upstreams
+        if not is_of_the_api(name, domain) and address not in inputs.here.addresses
+    )
+    site += tuple((NO_SERVER, name) for name in _local_names(inputs))
     if cluster is None or not domain:
         return site
     address, port = cluster
@@ -88,13 +94,25 @@ def hosts(inputs: Inputs, api: ApiInt) -> str:
     lines += [f"{vip} api.{domain}" for vip in inputs.options.api_vips]
     lines += [f"127.0.0.1 {LOOP}.{domain}"]
     lines += sorted(f"{address} {_host(node.name, domain)}" for node in _named(inputs) for address in node.addresses)
+    lines += sorted(f"{address} {name}" for name, address in _records(inputs))
     return "".join(f"{line}\n" for line in lines)
 
 
-def local_names(inputs: Inputs) -> tuple[str, ...]:
-    """Return the full names of the nodes: no other server is asked for their records of other types."""
+def is_of_the_api(name: str, domain: str) -> bool:
+    """Return whether the cluster itself has the full *name*: no setting may answer it, or send it elsewhere."""
+    return (name == domain or name.endswith(f".{domain}")) and _label(name, domain) in RESERVED
+
+
+def _local_names(inputs: Inputs) -> tuple[str, ...]:
+    """Return the full names that dnsmasq answers from disk, those of the API excepted."""
     domain = inputs.options.cluster_domain
-    return tuple(sorted(_host(node.name, domain).split()[0] for node in _named(inputs)))
+    nodes = (_host(node.name, domain).split()[0] for node in _named(inputs))
+    return tuple(sorted({*nodes, *(name for name, _ in _records(inputs))}))
+
+
+def _records(inputs: Inputs) -> Iterator[tuple[str, IPAddress]]:
+    domain = inputs.options.cluster_domain
+    return ((name, address) for name, address in inputs.options.records if not is_of_the_api(name, domain))
 
 
 def _named(inputs: Inputs) -> Iterator[ClusterNode]:

@@ -1,8 +1,9 @@
 """Which hosted services does this node run, which VIPs may it hold, and why?
 
 The rules are those of DESIGN.md and docs/hosted-services.md: the control plane carries API and ingress VIPs, workers
-carry ingress VIPs, remote workers none. A node that is not in the cluster's list never speaks VRRP. If another
-node reports a VIP as its own address, the cluster keeps the VIP: this is reported, and the wire shows who holds it.
+carry ingress VIPs, remote workers none. Workers balance the API for their own programs if a setting asks for it. A node
+that is not in the cluster's list never speaks VRRP. If another node reports a VIP as its own address, the cluster keeps
+the VIP: this is reported, and the wire shows who holds it.
 """
 
 from __future__ import annotations
@@ -73,9 +74,10 @@ def _duties(inputs: Inputs, api: ApiInt, vips: tuple[VipDuty, ...]) -> Iterator[
     first = next((duty.reason for duty in vips), "no VIP is configured")
     yield Duty(Service.KEEPALIVED, bool(held), f"it may hold {_listed(held)}" if held else first)
     reason = _why_no_balancer(inputs, api)
-    yield Duty(Service.HAPROXY, reason is None, reason or _BALANCES)
+    balances = _WORKER_BALANCES if role_of(inputs) is Role.WORKER else _BALANCES
+    yield Duty(Service.HAPROXY, reason is None, reason or balances)
     reason = reason or _why_no_redirect(inputs, api)
-    yield Duty(Service.REDIRECT, reason is None, reason or _BALANCES)
+    yield Duty(Service.REDIRECT, reason is None, reason or balances)
 
 
 def _why_no_balancer(inputs: Inputs, api: ApiInt) -> str | None:
@@ -83,8 +85,8 @@ def _why_no_balancer(inputs: Inputs, api: ApiInt) -> str | None:
         return "the load balancer is user-managed (`user_managed_lb`)"
     if role_of(inputs) is None:
         return _UNKNOWN_ROLE
-    if role_of(inputs) is Role.WORKER:
-        return "only control-plane nodes balance the API"
+    if role_of(inputs) is Role.WORKER and not inputs.options.worker_balancer:
+        return "workers do not balance the API (`[hosted] worker_balancer`)"
     if api.mode is Mode.EXTERNAL and not _balances(inputs):
         return f"api-int is the external load balancer {' and '.join(map(str, api.addresses))}"
     if not any(node.role is Role.CONTROL_PLANE for node in inputs.nodes):
@@ -105,6 +107,7 @@ def _why_no_redirect(inputs: Inputs, api: ApiInt) -> str | None:
 
 
 _BALANCES = "the control plane balances the API itself"
+_WORKER_BALANCES = "this worker balances the API for its own programs (`[hosted] worker_balancer`)"
 _UNKNOWN_ROLE = "the role of this node is not known yet: neither `[hosted] role` nor the list of nodes names it"
 
 

@@ -1,7 +1,11 @@
-"""What does haproxy's configuration say on a control-plane node? (haproxy's configuration manual, 2.6)
+"""What does haproxy's configuration say on a node that balances the API? (haproxy's configuration manual, 2.6)
 
 haproxy passes TCP on; TLS ends at the API servers. It asks each API server for ``/readyz`` over TLS and believes only a
 certificate that the cluster's CA signed for ``api-int``.
+
+A control-plane node balances for the clients of the VIP that it may hold. A worker that balances does so for its own
+programs alone: haproxy listens on loopback there, and connections of other hosts are not redirected. kubelet then has
+the API while no node holds the VIP.
 """
 
 from __future__ import annotations
@@ -11,7 +15,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from ipaddress import ip_address
 
-from nodenet.core.hosted_services.duties import Duty
+from nodenet.core.hosted_services.duties import Duty, role_of
 from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
 from nodenet.core.hosted_services.paths import SERVER_STATES
 from nodenet.core.ip import Family, IPAddress, family_of
@@ -86,8 +90,10 @@ defaults
 
 def _frontends(inputs: Inputs) -> str:
     families = {family_of(address) for address in inputs.here.addresses}
-    binds = [f"    bind 0.0.0.0:{inputs.options.lb_port}"] if Family.IPV4 in families else []
-    binds += [f"    bind [::]:{inputs.options.lb_port} v6only"] if Family.IPV6 in families else []
+    port = inputs.options.lb_port
+    v4, v6 = ("127.0.0.1:", "[::1]:") if role_of(inputs) is Role.WORKER else ("0.0.0.0:", "[::]:")
+    binds = [f"    bind {v4}{port}"] if Family.IPV4 in families else []
+    binds += [f"    bind {v6}{port} v6only"] if Family.IPV6 in families else []
     lines = ["frontend clients", f"    maxconn {MOST_CONNECTIONS}", *binds, *_CLIENTS]
     lines += ["frontend ready", f"    maxconn {MOST_CHECKS}", "    mode http", f"    bind {READY_SOCKET} mode 660"]
     lines += ["    timeout client 5s"]
@@ -158,7 +164,9 @@ def redirect_rules(inputs: Inputs, duties: tuple[Duty, ...]) -> str | None:
         protocol = "ip6" if family_of(vip) is Family.IPV6 else "ip"
         match = f"{protocol} daddr {vip} tcp dport {inputs.options.api_port}"
         lines.append(f"        {match} redirect to :{inputs.options.lb_port}")
-    chains = [_chain("from_outside", "prerouting", lines), _chain("from_here", "output", [_TO_ANOTHER_NODE, *lines])]
+    chains = [_chain("from_here", "output", [_TO_ANOTHER_NODE, *lines])]
+    if role_of(inputs) is not Role.WORKER:
+        chains.insert(0, _chain("from_outside", "prerouting", lines))
     return f"{REMOVAL}table {TABLE} {{\n" + "\n".join(chains) + "}\n"
 
 

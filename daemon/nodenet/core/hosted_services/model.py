@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field
 from enum import StrEnum
-from ipaddress import ip_network
+from ipaddress import ip_address, ip_network
 
 from nodenet.core.hosted_services.migration import Migration
 from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
@@ -137,10 +137,14 @@ class Options:
     drain_seconds: int = 120
     api_port: int = 6443
     lb_port: int = 9445
+    worker_balancer: bool = False
     ca_file: str = "/run/nodenet/hosted/ca.crt"
     """Where nodenet-hosted keeps the CA of the API servers for every program that verifies them."""
 
     ingress_health: str = "http://127.0.0.1:1936/healthz/ready"
+    records: tuple[tuple[str, IPAddress], ...] = ()
+    upstreams: tuple[tuple[str, IPAddress], ...] = ()
+    """Names that this node answers, and domains with the server that is asked for them."""
 
     @property
     def api_int_name(self) -> str:
@@ -194,8 +198,15 @@ def options_of(settings: Settings) -> Options:
         drain_seconds=hosted.drain_seconds,
         api_port=hosted.api_port,
         lb_port=hosted.lb_port,
+        worker_balancer=hosted.worker_balancer,
         ingress_health=hosted.ingress_health,
+        records=_pairs(hosted.records),
+        upstreams=_pairs(hosted.upstreams),
     )
+
+
+def _pairs(lines: Iterable[str]) -> tuple[tuple[str, IPAddress], ...]:
+    return tuple((name, ip_address(address)) for name, address in map(str.split, lines))
 
 
 # Where is this node on the network: the links that carry its node IPs now, and their subnets?

@@ -75,6 +75,10 @@ def _problems(inputs: Inputs, api: ApiInt) -> Iterator[str]:
             yield f"The VIP {vip} is the address of node {name}: give the VIP an address of its own"
         if problem := _outside(inputs, vip):
             yield problem
+    for key in ("records", "upstreams"):
+        for name, _ in getattr(inputs.options, key):
+            if dnsmasq.is_of_the_api(name, inputs.options.cluster_domain):
+                yield f"`[hosted] {key}` names {name}, which the cluster answers itself: remove it from `{key}`"
     if role_of(inputs) is None and inputs.nodes:
         yield "The role of this node is unknown: set `[hosted] role`, or give kubelet's credentials access to its Node"
     listed = own.get(inputs.here.name)

@@ -39,6 +39,7 @@ def _link_fields(link: Link) -> dict[str, Any]:
             ("ifindex", link.index),
             ("ifname", link.name),
             ("flags", [name for name, is_set in flags if is_set]),
+            ("mtu", link.mtu or None),
             ("master", link.master),
             ("operstate", link.operstate),
             ("address", link.mac),

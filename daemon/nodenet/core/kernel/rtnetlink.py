@@ -180,6 +180,7 @@ def link(message: memoryview) -> NumberedLink:
         mac=mac,
         permanent_mac=permanent if permanent != mac else None,
         carrier_changes=number(found.get(35)) or 0,
+        mtu=number(found.get(4)) or 0,
     )
     return NumberedLink(value, number(found.get(10)))
 

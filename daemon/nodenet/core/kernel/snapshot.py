@@ -52,6 +52,8 @@ class Link:
     master: str | None = None
     carrier_changes: int = field(default=0, compare=False)
     """How often the carrier came or went. Only the kernel's own answer has it, not iproute2's."""
+    mtu: int = field(default=0, compare=False)
+    """0: not known. No decision of a node depends on it."""
 
     @property
     def is_nic(self) -> bool:

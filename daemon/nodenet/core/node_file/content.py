@@ -11,6 +11,7 @@ from ipaddress import ip_address
 
 from nodenet.core.hostname.name import normalised, why_invalid
 from nodenet.core.ip import IPNetwork, is_like_masquerade, is_masquerade
+from nodenet.core.node_file import policy
 from nodenet.core.node_file.contradictions import LinkAddress, contradictions, static_addresses, unreachable_gateways
 from nodenet.core.node_file.find import CLUSTER, EXTENSIONS, NodeFile, Rivals
 from nodenet.core.node_file.finding import Finding, Severity, errors, ordered, refusal, shown
@@ -45,6 +46,8 @@ class Desired:
     """The leases and gateways that it asks for."""
     document: Block | None = field(default=None, compare=False, repr=False)
     """The tree, for look-ups under other names of its links; it may contain secrets."""
+    is_policy: bool = False
+    """It is an NMState policy: what it asks for is known once it is resolved on a host."""
 
     @property
     def brings_bridge(self) -> bool:
@@ -83,6 +86,9 @@ def judge(file: NodeFile) -> Judged:
             cause, "An NMState document begins with keys such as `interfaces:`", document.line, document.column
         )
         return Judged(Desired(empty=False), (finding,), document)
+    if policy.is_policy(document):
+        wish = Desired(empty=False, secrets=secrets_of(document), is_policy=True)
+        return Judged(wish, ordered(policy.findings(document)), document)
     return Judged(_desired(document), ordered(_findings(document)), document)
 
 

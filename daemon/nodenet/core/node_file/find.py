@@ -25,11 +25,25 @@ APPLIED = "applied"
 
 @frozen
 class NodeFile:
-    """A node file as it was read: its name in the directory, its text, the SHA-256 of its bytes."""
+    """A node file as it was read: its name in the directory, its text, the SHA-256 of its bytes.
+
+    *policy* is the text as it is written, if it is an NMState policy: *text* is the document that it leads to here.
+    """
 
     name: str
     text: str
     digest: str
+    policy: str = ""
+
+    @classmethod
+    def of(cls, name: str, text: str, *, policy: str = "") -> NodeFile:
+        """Return the file of this *text*."""
+        return cls(name, text, hashlib.sha256(text.encode()).hexdigest(), policy)
+
+    @property
+    def written(self) -> str:
+        """The text as it stands in the directory."""
+        return self.policy or self.text
 
 
 @frozen

@@ -19,7 +19,6 @@ NEAR = 0.6
 """difflib's ratio from which on a key is offered as what was meant."""
 _WHOLE = re.compile(r"[-+]?(?:[0-9]+|0x[0-9a-fA-F]+)")
 _FLAGS = frozenset({"1", "true", "yes", "on", "y", "0", "false", "no", "off", "n"})
-_POLICY = frozenset({"capture", "desired", "desiredState"})
 _STATE = frozenset({"interfaces", "routes", "dns-resolver"})
 _MANIFEST = frozenset({"apiVersion", "kind", "spec"})
 
@@ -65,14 +64,6 @@ def _not_a_state(document: Block) -> Finding | None:
             "network",
             "this is a netplan or cloud-init network configuration, not an NMState document",
             "Write it as an NMState document: `nodenetctl day-one from-host` prints that of a running host",
-        )
-    if policy := sorted(names & _POLICY):
-        key = next(key for key, _ in document.entries if key.text in _POLICY)
-        return at(
-            key,
-            policy[0],
-            "this is an NMState policy; nodenetd applies states only",
-            "Write out the state that it leads to: `nmstatectl policy FILE` prints it",
         )
     return None
 

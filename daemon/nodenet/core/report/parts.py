@@ -100,7 +100,7 @@ PARTS = (
     _verb("boot-report-last.txt", "where the time of the last boot went", "boot-report", "--boot=-1"),
     _file("probes.json", "what was probed around the last apply", "/run/nodenet/probes.json"),
     _record("bridge.json", "record of br-ex"),
-    _record("trial.json", "boots with a new node file"),
+    _record("boots.json", "boots with a new node file"),
     _file("adoption.json", "record of an adoption that has not ended", "/var/lib/nodenet/adoption.json"),
     _shell("metrics.prom", "metrics of the programs", "cat /run/nodenet/*.prom"),
     _shell("files.txt", "names and sizes of files", "ls -lnR /run/nodenet /var/lib/nodenet /etc/nodenet /etc/nmstate"),

@@ -69,10 +69,16 @@ class HostedSettings:
     """Seconds between two VRRP advertisements; below one second: VRRPv3 (RFC 5798). The former stack has 1."""
     api_port: int = 6443
     lb_port: int = 9445
+    worker_balancer: bool = False
+    """Whether each worker balances the API for its own programs."""
     ca_file: str = ""
     """The CA by which API servers are verified; empty: that of the kubeconfig."""
 
     cluster_dns: ClusterDnsTrust = ClusterDnsTrust.SERVICE
+    records: tuple[str, ...] = ()
+    """Further names that DNS of this node answers, each ``NAME ADDRESS``."""
+    upstreams: tuple[str, ...] = ()
+    """Who is asked for a domain and what is below it, each ``DOMAIN ADDRESS``."""
     ingress_health: str = "http://127.0.0.1:1936/healthz/ready"
     """Where the ingress controller of this node says that it serves; the default is that of OpenShift's router."""
 

@@ -108,6 +108,7 @@ UNIT = "unit:"
 _LABEL = re.compile(r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?")
 _TARGET = re.compile(r"(tcp|https)://(?:\[([^\]]+)\]|([^:\[\]/]+))(?::(\d{1,5}))?(/[!-\"$-~]*)?")
 _HTTPS_PORT = 443
+_RECORD, _UPSTREAM = "registry.example.com 192.0.2.40", "corp.example.com 192.0.2.53"
 _LOCAL_URL = re.compile(r"http://127\.0\.0\.1:([0-9]{1,5})/[A-Za-z0-9._~/-]*")
 _PLAIN_PATH = re.compile(r"[A-Za-z0-9._+@/-]+")
 _T = TypeVar("_T")
@@ -223,6 +224,16 @@ def _cluster_domain(value: object) -> str:
     if domain and not (len(domain) <= 253 and all(map(_LABEL.fullmatch, domain.split(".")))):
         raise Refused("expected a DNS domain, such as 'cluster.example.com'")
     return domain
+
+
+def _name_and_address(value: object) -> str:
+    name, *rest = _text(value).split() or [""]
+    if len(rest) != 1 or not name:
+        raise Refused(f"{shown(value)} is not a DNS name and an address with a space between")
+    domain = _cluster_domain(name)
+    if "." not in domain:
+        raise Refused(f"{shown(value)} names no full DNS name, such as 'registry.example.com'")
+    return f"{domain} {_address(rest[0])}"
 
 
 def _path(value: object) -> str:
@@ -367,8 +378,11 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hosted.advert_interval": _advert_interval,
     "hosted.api_port": partial(_whole, 1, 65535, "a port"),
     "hosted.lb_port": partial(_whole, 1, 65535, "a port"),
+    "hosted.worker_balancer": _flag,
     "hosted.ca_file": _ca_file,
     "hosted.ingress_health": _ingress_health,
+    "hosted.records": lambda value: _list(value, _name_and_address, f'a list such as ["{_RECORD}"]'),
+    "hosted.upstreams": lambda value: _list(value, _name_and_address, f'a list such as ["{_UPSTREAM}"]'),
     "hosted.cluster_dns": lambda value: ClusterDnsTrust(_one_of(tuple(ClusterDnsTrust), value)),
     "kubernetes.kubeconfig": lambda value: _path(value) if value else _text(value),
     "kubernetes.node_name": _node_name,

@@ -89,28 +89,33 @@ def has_carrier(links: Sequence[Link | None]) -> bool:
 
 def carrier_problem(place: Place, names: Sequence[str], links: Sequence[Link | None], since: str) -> Problem:
     """Return the problem of uplinks *names*, none of which has a carrier *since* a time, in words."""
+    what, remedy = no_carrier(place, names, links)
+    return Problem(Message.UPLINK_LOST, f"{what}, since {since}", remedy)
+
+
+def no_carrier(place: Place, names: Sequence[str], links: Sequence[Link | None]) -> tuple[str, str]:
+    """Return why none of the uplinks *names* carries packets, and what to do."""
     role = f", the uplink of {place.link}," if len(names) == 1 and names[0] != place.link else ""
     if len(names) > 1:
-        what, remedy = f"{' and '.join(names)}, the uplinks of {place.link}, have no carrier", _CABLE
-    elif links[0] is None:
-        what, remedy = f"{names[0]}{role} does not exist", "Look for the driver or the device in `dmesg`"
-    elif not links[0].up:
-        what, remedy = f"{names[0]}{role} is down", f"`ip link set {names[0]} up`, or look who set it down"
-    else:
-        what, remedy = f"{names[0]}{role} has no carrier", _CABLE
-    return Problem(Message.UPLINK_LOST, f"{what}, since {since}", remedy)
+        return f"{' and '.join(names)}, the uplinks of {place.link}, have no carrier", _CABLE
+    if links[0] is None:
+        return f"{names[0]}{role} does not exist", "Look for the driver or the device in `dmesg`"
+    if not links[0].up:
+        return f"{names[0]}{role} is down", f"`ip link set {names[0]} up`, or look who set it down"
+    return f"{names[0]}{role} has no carrier", _CABLE
 
 
 def claim_problem(claims: Mapping[IPAddress, Collection[str]], link: str, since: str) -> Problem:
     """Return the problem of other hosts that have claimed node IPs on *link* *since* a time, in words."""
-    said = "; ".join(f"{' and '.join(sorted(macs))} has the node IP {address}" for address, macs in claims.items())
-    return Problem(
-        Message.NODE_IP_CLAIMED,
-        f"Another host on {link} says since {since}: {said}",
-        "Find the host (the switch knows the port of this MAC) and give it another address, or switch it off",
-    )
+    return Problem(Message.NODE_IP_CLAIMED, f"Another host on {link} says since {since}: {claimed(claims)}", FIND_HOST)
 
 
+def claimed(claims: Mapping[IPAddress, Collection[str]]) -> str:
+    """Return which other hosts have which node IPs."""
+    return "; ".join(f"{' and '.join(sorted(macs))} has the node IP {address}" for address, macs in claims.items())
+
+
+FIND_HOST = "Find the host (the switch knows the port of this MAC) and give it another address, or switch it off"
 _CABLE = "Check the cable, the switch port and the other end of the link"
 
 

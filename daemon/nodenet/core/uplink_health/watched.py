@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from nodenet.core.boot.facts import Facts
 from nodenet.core.ip import Family, IPAddress, family_of
+from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Route, Snapshot
 from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
 from nodenet.core.value import frozen
 
+OVS_KINDS = frozenset({"openvswitch", "tun"})
+"""Kinds of the link of an Open vSwitch bridge: of the kernel's datapath, and of the one in user space."""
 PATCH = frozenset({"patch"})
 OVN_BRIDGE = "br-int"
 """The integration bridge of OVN: its ports are pods."""
@@ -68,6 +71,19 @@ def gateways(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_T
     wanted = [family for family in Family if family in frozenset(families)]
     found = (gateway for family in wanted for gateway in _of_family(snapshot, family, table))
     return tuple(dict.fromkeys(found))
+
+
+def not_of_routers(
+    claims: Mapping[IPAddress, Collection[str]], known: Iterable[Neighbour], routers: Iterable[Gateway]
+) -> Mapping[IPAddress, Collection[str]]:
+    """Return *claims* without those of *routers*: one may answer for any address (proxy ARP, RFC 1027).
+
+    *known* are the neighbours on their link.
+    """
+    addresses = {each.address for each in routers}
+    theirs = {each.mac.hex(":") for each in known if each.mac and each.address in addresses}
+    left = {address: frozenset(macs) - theirs for address, macs in claims.items()}
+    return {address: macs for address, macs in left.items() if macs}
 
 
 def routed(snapshot: Snapshot, families: Iterable[Family], table: str = MAIN_TABLE) -> frozenset[Family]:

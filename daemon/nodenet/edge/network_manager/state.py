@@ -66,6 +66,17 @@ class NetworkManager:
             raise Unavailable(f"NetworkManager is not on the bus ({error.text})") from error
         return str(owner)
 
+    async def lease_seconds(self, link: str) -> int | None:
+        """Return for how long a DHCPv4 server gave *link* its address, None without a lease. Raises Unavailable."""
+        try:
+            device = await self._bus.call(NAME, PATH, NAME, "GetDeviceByIpIface", "s", [link])
+            lease = await self._bus.get(NAME, device[0], f"{NAME}.Device", "Dhcp4Config")
+            options = await self._bus.get(NAME, lease, f"{NAME}.DHCP4Config", "Options")
+        except Refused:  # no such device, or no lease
+            return None
+        given = options.get("dhcp_lease_time")
+        return int(given.value) if given and str(given.value).isdecimal() else None
+
     async def fragile_dns(self) -> object | None:
         """Return the global DNS configuration if a rollback would not bring it back, else None. Raises Unavailable."""
         try:

@@ -69,9 +69,9 @@ class Transaction:
         answer = await self._order(SHOW_SECONDS, order="validate", text=text)
         return bool(answer["strict"]) or _number(answer["version"]) > _number(VERSION)
 
-    async def show(self) -> dict[str, Any]:
-        """Return the present state, without secrets. Raises NmstateFailure."""
-        return shaped(await self._order(SHOW_SECONDS, order="show"))
+    async def show(self, *, secrets: bool = False) -> dict[str, Any]:
+        """Return the present state, without secrets unless they are asked for. Raises NmstateFailure."""
+        return shaped(await self._order(SHOW_SECONDS, order="show", secrets=secrets))
 
     async def difference(self, text: str, others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return what *text* asks for beyond the present state; empty: nothing. Raises NmstateFailure.
@@ -79,24 +79,32 @@ class Transaction:
         What *others* have added is no difference.
         """
         if others:
-            return await self.compare(text, await self._state(), others)
+            return await self.compare(text, await self.show(secrets=True), others)
         result = await self._order(SHOW_SECONDS, order="difference", text=text)
         return remaining(shaped(result["difference"]), shaped({"routes": result["routes"]}))
 
     async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
-        state = await self._state()
+        state = await self.show(secrets=True)  # hidden ones would differ from the file's
         found = await self.compare(text, below_bridge.without_bridges(state, bridges), others)
         return below_bridge.still_asked(found, below_bridge.uplinks(state, bridges))
-
-    async def _state(self) -> dict[str, Any]:
-        """Return the present state with secrets: hidden ones would differ from the file's. Raises NmstateFailure."""
-        return shaped(await self._order(SHOW_SECONDS, order="show", secrets=True))
 
     async def compare(self, text: str, state: Mapping[str, Any], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""
         found = await self._order(SHOW_SECONDS, order="compare", text=text, state=state)
         return remaining(shaped(found), shaped(state), others)
+
+    async def of_policy(self, text: str, filled: str, state: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the policy *text* asks for beyond *state*; its document there is *filled*.
+
+        Raises NmstateFailure, also where libnmstate makes another document of it.
+        """
+        found = await self._order(SHOW_SECONDS, order="of_policy", text=text, filled=filled, state=state)
+        if found is None:
+            cause = "libnmstate makes another document of this policy than nodenet does"
+            remedy = "Write the document itself into the node file: `nmstatectl policy FILE` prints it"
+            raise NmstateFailure(FailureKind.INVALID, cause, remedy)
+        return shaped(found)
 
     async def configurations(self, text: str) -> tuple[dict[str, str], tuple[str, ...]]:
         """Return name and content of the keyfiles for *text*, and what libnmstate warned of. Raises NmstateFailure."""

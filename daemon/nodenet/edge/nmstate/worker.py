@@ -150,6 +150,22 @@ def compare(text: str, state: dict[str, Any]) -> dict[str, Any]:
     return result
 
 
+def of_policy(text: str, filled: str, state: dict[str, Any]) -> dict[str, Any] | None:
+    """Return what the policy *text* asks for beyond *state*; None where *filled* is not the document of the policy."""
+    import libnmstate  # noqa: PLC0415
+
+    wanted: dict[str, Any] = libnmstate.gen_net_state_from_policy(_state_from(text), state)
+    asked = libnmstate.generate_differences(_state_from(filled), state)
+    return wanted if _in_order(wanted) == _in_order(asked) else None
+
+
+def _in_order(value: Any) -> Any:  # noqa: ANN401  (JSON)
+    """Return *value* with every list sorted: libnmstate writes some of them in any order."""
+    if isinstance(value, dict):
+        return {key: _in_order(each) for key, each in value.items()}
+    return sorted(map(_in_order, value), key=json.dumps) if isinstance(value, list) else value
+
+
 def configurations(text: str) -> dict[str, Any]:
     """Return the files that NetworkManager would read for *text*, and what libnmstate logged about it."""
     import libnmstate  # noqa: PLC0415
@@ -228,7 +244,9 @@ def _with_patch_ports(text: str, bridges: list[str]) -> Any:  # noqa: ANN401  (w
     return _state_from(json.dumps(document))
 
 
-ORDERS = {order.__name__: order for order in (validate, show, difference, compare, configurations, apply, commit)}
+ORDERS = {
+    order.__name__: order for order in (validate, show, difference, compare, of_policy, configurations, apply, commit)
+}
 
 
 def answer(request: dict[str, Any]) -> dict[str, Any]:

@@ -26,7 +26,7 @@ KEYFILES = (
     PurePath("/run/NetworkManager/system-connections"),
     PurePath("/usr/lib/NetworkManager/system-connections"),
 )
-RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("bridge.json", "change.json", "trial.json"))
+RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("bridge.json", "change.json", "boots.json"))
 """The last one has every profile with its secrets from before a trial that has not ended; it is no part of a report."""
 HISTORY = PurePath("/var/lib/nodenet/history")
 

@@ -37,6 +37,7 @@ MESSAGE = {
     What.NODE_FILE: Message.CHECKPOINT_CLEARED,
     What.TRIAL: Message.TRIAL_UNDONE,
     What.BRIDGE: Message.BRIDGE_MENDED,
+    What.GIVING_UP: Message.BRIDGE_MENDED,
     What.GOING_BACK: Message.GOING_BACK,
 }
 

@@ -20,7 +20,9 @@ from nodenet.core.node_file.find import NodeFile, Search
 from nodenet.core.node_file.finding import Finding, errors, refusal
 from nodenet.core.node_file.host_values import Identity
 from nodenet.core.node_file.translate import finding_of
-from nodenet.ports import Files, Nmstate, Transaction
+from nodenet.core.ownership.things import NO_OTHERS, Others
+from nodenet.ports import Files, Nmstate, Store, Transaction
+from nodenet.stages.apply.policies import Policies, resolved
 
 NICS = PurePosixPath("/sys/class/net")
 """The links of the kernel: ``address``, and below a bond the address that the NIC had before (bonding.rst)."""
@@ -38,7 +40,7 @@ async def all_findings(file: NodeFile, transaction: Transaction) -> Judged:
     Raises NodeFileInvalid where it is not YAML, NmstateFailure where libnmstate could not be asked.
     """
     known = await judged(file)
-    if known.desired.empty:
+    if known.desired.empty or known.desired.is_policy:  # what libnmstate says of a policy has no place in the file
         return known
     try:
         final = await transaction.validate(file.text)
@@ -61,10 +63,11 @@ _searched = lru_cache(maxsize=4)(find.search)
 class NodeFiles:
     """The node files of one directory."""
 
-    def __init__(self, files: Files, nmstate: Nmstate, directory: PurePath) -> None:
-        """Look in *directory*."""
+    def __init__(self, files: Files, nmstate: Nmstate, directory: PurePath, store: Store | None = None) -> None:
+        """Look in *directory*; *store* has the records that the disk has not taken."""
         self._files = files
         self._nmstate = nmstate
+        self.policies = Policies(files, store)
         self.directory = directory
 
     def find(self, hostname: str | None) -> Search:
@@ -72,10 +75,14 @@ class NodeFiles:
         return _searched(hostname, self._files.listing(self.directory))
 
     def read(self, name: str, hostname: str | None) -> NodeFile:
-        """Return the file *name*, with the values of this host. Raises NodeFileInvalid, Unavailable.
+        """Return the file *name*, with the values of this host. Raises NodeFileInvalid, PublishFailed, Unavailable.
 
-        A file that cannot be trusted, or whose values the table does not have, is refused.
+        A file that cannot be trusted, or whose values the table does not have, is refused. A policy that was resolved
+        on this node comes with its document.
         """
+        return self.policies.known(self._read(name, hostname))
+
+    def _read(self, name: str, hostname: str | None) -> NodeFile:
         file = find.read(name, self._files.read_node_file(self.directory, name))
         if not (find.is_of_cluster(name) and host_values.placeholders(file.text)):
             return file
@@ -117,6 +124,16 @@ class NodeFiles:
             raise refusal(file.name, wrong)
         return known.desired
 
+    async def resolved(self, file: NodeFile, others: Others) -> NodeFile:
+        """Return the policy *file* with the document that it leads to, and keep that.
+
+        Raises NodeFileInvalid, LibnmstateMissing, PublishFailed, Unavailable.
+        """
+        async with self._nmstate.transaction() as transaction:
+            found = await resolved(file, transaction, others)
+        self.policies.keep(found)
+        return found
+
     async def _unless_libnmstate_knows_better(self, file: NodeFile, wrong: list[Finding]) -> list[Finding]:
         """Return *wrong*, findings by our table, or nothing if libnmstate accepts the file unchanged."""
         try:
@@ -137,7 +154,7 @@ class NodeFiles:
             found = error.names
         except NodeFileInvalid:
             pass
-        except Unavailable:
+        except (PublishFailed, Unavailable):
             return facts  # nothing is known: no edit is seen
         digest = file.digest if file else None
         if (found, digest, None) == (facts.node_file, facts.digest, facts.unused):
@@ -163,6 +180,8 @@ class NodeFiles:
             return
         try:
             async with self._nmstate.transaction() as transaction:
+                if desired.is_policy:
+                    file = await resolved(file, transaction, NO_OTHERS)
                 known = await all_findings(file, transaction)
         except NmstateFailure as failure:
             _raise_if_missing(failure)

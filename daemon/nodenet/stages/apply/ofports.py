@@ -11,7 +11,7 @@ import structlog
 from nodenet.core.messages import Message
 from nodenet.core.open_vswitch import ofports
 from nodenet.core.value import frozen
-from nodenet.ports import Files, Ovsdb, Profiles
+from nodenet.ports import Files, Ovsdb, Profiles, Store
 from nodenet.stages.apply.records import OFPORTS, Records
 
 log = structlog.get_logger()
@@ -24,6 +24,7 @@ class Ofports:
     ovsdb: Ovsdb
     profiles: Profiles
     files: Files
+    store: Store
 
     async def keep(self) -> None:
         """Let each link ask for its number. Raises Unavailable, PublishFailed."""
@@ -34,7 +35,7 @@ class Ofports:
             return
         known = self.known()
         if (wanted := ofports.kept(bridges, known)) != known:
-            Records(self.files).save(OFPORTS, ofports.render(wanted))
+            Records(self.files, self.store).save(OFPORTS, ofports.render(wanted))
         for bridge in bridges:
             for link, item in ofports.links_of(bridge).items():
                 number = wanted.get(bridge.name, {}).get(link)
@@ -47,7 +48,7 @@ class Ofports:
 
     def known(self) -> dict[str, dict[str, int]]:
         """Return the numbers as they were after the last pass. Raises PublishFailed."""
-        return Records(self.files).load(OFPORTS, ofports.parse) or {}
+        return Records(self.files, self.store).load(OFPORTS, ofports.parse) or {}
 
     async def note(self, link: str, number: int) -> None:
         """Let the profile of *link* ask for *number*. Raises Unavailable."""

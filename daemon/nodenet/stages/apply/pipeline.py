@@ -81,7 +81,7 @@ class Pipeline:
         self._seconds = float(settings.apply_timeout)
         self.others = others_of(edges, settings)
         """What other programs have on the links of this node."""
-        ofports = Ofports(edges.ovsdb, edges.profiles, edges.files)
+        ofports = Ofports(edges.ovsdb, edges.profiles, edges.files, edges.store)
         self._hand_over = HandOver(ofports, edges.neighbours, edges.kernel)
         self._began = edges.clock.boottime()
         self.changes = Changes(edges)

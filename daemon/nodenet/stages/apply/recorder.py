@@ -108,8 +108,16 @@ class Recorder:
         except PublishFailed as error:
             _say(file.name, error)
 
-    async def bridge(self, kind: Kind, who: str, *, cause: str = "", transaction: Transaction | None = None) -> None:
-        """Record that br-ex was made or removed, or with *cause*, that it was refused; the file in force is the same.
+    async def bridge(
+        self,
+        kind: Kind,
+        who: str,
+        *,
+        result: Result = Result.COMMITTED,
+        cause: str = "",
+        transaction: Transaction | None = None,
+    ) -> None:
+        """Record that br-ex was made or removed, or that this was refused; the file in force is the same.
 
         With the network that *transaction* shows, and without its profiles: a way back leaves br-ex alone.
         """
@@ -117,8 +125,8 @@ class Recorder:
             last = self.history.in_force()
             file = NodeFile(last.name, last.text, last.digest) if last else NodeFile("", "", "")
             story = Story(kind, last.hostname if last else None, who, cause=cause)
-            made = self._entry(file, story, Result.REFUSED if cause else Result.COMMITTED)
-            shown = await shown_now(transaction) if transaction and not cause else {}
+            made = self._entry(file, story, result)
+            shown = await shown_now(transaction) if transaction else {}
             self.history.add(replace(made, shown=shown))
         except PublishFailed as error:
             _say(BRIDGE, error)

@@ -25,7 +25,7 @@ BRIDGE_INTENT = record.RESULT[record.What.BRIDGE]
 BRIDGE = STATE / "bridge.json"
 OFPORTS = STATE / "ofports.json"
 """Which OpenFlow port number each link below a bridge keeps; `core.open_vswitch.ofports`."""
-NEW_FILE = STATE / "trial.json"
+NEW_FILE = STATE / "boots.json"
 """How often a new node file was booted with; `core.apply.new_file`."""
 PRIVATE = 0o600
 
@@ -36,33 +36,30 @@ class Records:
     """Small files under /var/lib/nodenet, each with its version inside."""
 
     def __init__(self, files: Files, store: Store | None = None) -> None:
-        """Read and write through *files*, or through *store*: what it does not write yet is true all the same."""
+        """Read and write through *store*, which has what the disk has not taken yet; without one, through *files*."""
         self._files = files
         self._store = store
-        self._read = store.read if store else files.read
 
     def load(self, path: PurePosixPath, parse: Callable[[bytes], T]) -> T | None:
         """Return the record, None when there is none; one that *parse* refuses (ValueError) is set aside.
 
         Raises PublishFailed where the disk does not say what there is.
         """
-        content = self._read(path)
+        content = (self._store or self._files).read(path)
         if not content:
             return None
         try:
             return parse(content)
         except ValueError as error:
+            aside = path.with_suffix(".unreadable")
             with suppress(PublishFailed):  # on a disk that is full it is the next boot that sets it aside
-                self._set_aside(path, content, error)
+                self._files.write(aside, content, PRIVATE)
+                self._files.remove(path)
+                text = f"Set {path} aside as {aside.name}: {error}"
+                log.warning(text, message=Message.RECORD_UNREADABLE, path=str(path))
             if self._store:
                 self._store.save(path, None)
             return None
-
-    def _set_aside(self, path: PurePosixPath, content: bytes, error: Exception) -> None:
-        aside = path.with_suffix(".unreadable")
-        self._files.write(aside, content, PRIVATE)
-        self._files.remove(path)
-        log.warning(f"Set {path} aside as {aside.name}: {error}", message=Message.RECORD_UNREADABLE, path=str(path))
 
     def save(self, path: PurePosixPath, content: bytes) -> None:
         """Write the record whole. Raises PublishFailed where there is no store."""

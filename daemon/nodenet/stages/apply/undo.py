@@ -12,7 +12,7 @@ import structlog
 
 from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
-from nodenet.core.change.record import Change, What, interrupted, is_confirmed
+from nodenet.core.change.record import RESULT, UNDONE_AT_ONCE, Change, interrupted, is_confirmed
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
@@ -21,6 +21,7 @@ from nodenet.core.since import NEVER
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changes import MESSAGE, Changes
 from nodenet.stages.apply.pipeline import MANAGER
+from nodenet.stages.apply.records import BRIDGE_INTENT
 from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
@@ -96,7 +97,7 @@ class Undo:
 
     def _is_bridge_above(self, change: Change) -> bool:
         """Return whether br-ex was made since: its uplink is taken from it before kubelet starts, or not at all."""
-        if change.what is What.BRIDGE or BRIDGE in change.before.active:
+        if RESULT[change.what] == BRIDGE_INTENT or BRIDGE in change.before.active:
             return False
         try:
             return self._edges.files.read(BRIDGE_UP) is not None
@@ -137,7 +138,7 @@ class Undo:
         return None
 
     def _log_once(self, change: Change) -> None:
-        if change.what is What.GOING_BACK:
+        if change.what in UNDONE_AT_ONCE:
             return  # it was logged when it began
         if self._logged is None or self._logged.apply.started != change.apply.started:
             self._logged = change

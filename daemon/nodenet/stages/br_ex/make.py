@@ -23,9 +23,8 @@ from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
 from nodenet.core.errors import Unavailable
-from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.value import frozen
-from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Sysctls, Transaction
+from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Store, Sysctls, Transaction
 from nodenet.stages.apply.network_before import ProfileKeeper, network_of_links
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.records import BRIDGE as BRIDGE_RECORD
@@ -42,6 +41,7 @@ class BridgeMakerEdges:
 
     clock: Clock
     files: Files
+    store: Store
     manager: Manager
     dns: DnsManager
     profiles: Profiles
@@ -57,10 +57,12 @@ class BridgeMaker:
         """Apply through *pipeline*."""
         self._edges = edges
         self.verifier = edges.verifier
-        self._records = Records(edges.files)
+        self._records = Records(edges.files, edges.store)
         self._pipeline = pipeline
         self._checks = DuplicateChecks(edges.files, edges.sysctls, edges.dns)
         self._profiles = BridgeProfiles(edges.profiles, edges.manager, pipeline.others)
+        self.given_up: BridgeRecord | None = None
+        """What was restored in the place of the bridges since the last attempt of the stage."""
         self._leases = StaticLeases(edges.clock, pipeline.boot_id, edges.profiles, self._profiles, edges.verifier)
 
     @property
@@ -78,7 +80,7 @@ class BridgeMaker:
         return intent is not None and intent.boot_id == self._pipeline.boot_id
 
     def save(self, record: BridgeRecord) -> None:
-        """Write the record. Raises PublishFailed."""
+        """Let *record* be what the bridges were made of."""
         self._records.save(BRIDGE_RECORD, bridge_record.render(record))
 
     async def make(self, transaction: Transaction, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
@@ -95,7 +97,7 @@ class BridgeMaker:
             for item, uplink in zip(plan.expect, plan.uplinks, strict=True)
         }
         record = await self._remembered(plan, facts)
-        self.save(record)
+        self._edges.store.save_ahead(BRIDGE_RECORD, bridge_record.render(record))
 
         async def accept() -> None:
             nonlocal record
@@ -116,7 +118,7 @@ class BridgeMaker:
     async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
         """Give confirmed leases back to DHCP; return the record after that, and the problem, if any.
 
-        Raises Unavailable, PublishFailed.
+        Raises Unavailable.
         """
         settled, problem = await self._leases.settle(record)
         if settled != record:
@@ -124,33 +126,22 @@ class BridgeMaker:
         return settled, problem
 
     async def settle_and_hold(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
-        """Do the same, and note the leases that are left in this boot. Raises Unavailable, PublishFailed."""
+        """Do the same, and note the leases that are left in this boot. Raises Unavailable."""
         settled, problem = await self.settle(record)
         return self.hold_leases(settled), problem
 
     def hold_leases(self, record: BridgeRecord) -> BridgeRecord:
-        """Note leases of an earlier boot, still valid, as leases of this one. Raises PublishFailed."""
+        """Note leases of an earlier boot, still valid, as leases of this one."""
         noted = self._leases.noted_now(record)
         if noted != record:
             self.save(noted)
         return noted
 
-    def forget(
-        self, bridges: Collection[str] | None = None, *, removed_in: str | None = None, leaves_rows: bool = False
-    ) -> None:
-        """Take note that the network is what it was before *bridges*; default: all. Raises PublishFailed.
-
-        *leaves_rows*: Open vSwitch's database may still have the bridges (``may_have_left_rows``).
-        NetworkManager does not sync a deletion: a keyfile that a power cut brought back would make the uplink a port of
-        a bridge that no record has.
-        """
-        self._edges.files.sync(KEYFILES)
+    def forget(self, bridges: Collection[str] | None = None, *, removed_in: str | None = None) -> None:
+        """Take note that the network is what it was before *bridges*; default: all. Raises PublishFailed."""
         if record := self.record or (BridgeRecord({}) if removed_in else None):  # there may be none yet
             self.save(replace(record.without(bridges), removed_in=removed_in))
-        if leaves_rows:
-            self._pipeline.save(self._pipeline.intent("", Phase.ROLLED_BACK, in_force=None, brings_bridge=False))
-        else:
-            self._pipeline.save(None)
+        self._pipeline.save(None)
 
     def found_good(self) -> None:
         """Take note that the bridges are as they should be, where an interrupted apply left that open.

@@ -9,7 +9,7 @@ from nodenet.core.boot.outcome import Done, Outcome, Skipped
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.value import frozen
-from nodenet.ports import Files, Ovsdb, Profiles, Stage
+from nodenet.ports import Files, Ovsdb, Profiles, Stage, Store
 from nodenet.stages.apply.ofports import Ofports
 
 log = structlog.get_logger()
@@ -23,6 +23,7 @@ class KeepOfports:
     ovsdb: Ovsdb
     profiles: Profiles
     files: Files
+    store: Store
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome."""
@@ -30,7 +31,7 @@ class KeepOfports:
         known = outcome.facts if isinstance(outcome, Done | Skipped) else None
         if known and (known.brings_bridge or known.bridge):
             try:
-                await Ofports(self.ovsdb, self.profiles, self.files).keep()
+                await Ofports(self.ovsdb, self.profiles, self.files, self.store).keep()
             except (Unavailable, PublishFailed) as error:  # asked again at the next pass
                 log.info(f"The port numbers of Open vSwitch are not kept yet: {error.cause}", stage="configure-ovs")
         return outcome

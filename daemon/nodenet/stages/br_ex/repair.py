@@ -11,12 +11,12 @@ import structlog
 
 from nodenet.core.br_ex.condition import BridgeCondition, Rule, network_before, orphans, readdressed
 from nodenet.core.br_ex.record import BridgeRecord, renamed_uplinks
-from nodenet.core.change.way_back import way_back
-from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.change.way_back import Network
+from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import DISCONNECTED
 from nodenet.ports import Ovsdb, Profiles
-from nodenet.stages.apply.network_before import ProfileKeeper, profiles_of
+from nodenet.stages.apply.network_before import profiles_of
 
 log = structlog.get_logger()
 
@@ -24,11 +24,10 @@ log = structlog.get_logger()
 class BridgeRepairer:
     """Removes the remains of bridges and restores the profiles of the uplinks."""
 
-    def __init__(self, ovsdb: Ovsdb, profiles: Profiles, keeper: ProfileKeeper) -> None:
+    def __init__(self, ovsdb: Ovsdb, profiles: Profiles) -> None:
         """Work through them."""
         self._ovsdb = ovsdb
         self._profiles = profiles
-        self._keeper = keeper
 
     async def repair(self, found: Iterable[BridgeCondition]) -> bool:
         """Remove dead rows of ours from the database; return whether there were any. Raises Unavailable.
@@ -72,11 +71,6 @@ class BridgeRepairer:
         """Return when Open vSwitch carries out what its database says. Raises Unavailable."""
         await self._ovsdb.prove_alive()
 
-    @property
-    def database_answers(self) -> bool:
-        """Whether Open vSwitch's database does."""
-        return self._ovsdb.answers()
-
     async def prove_database(self) -> None:
         """Return when the rows of the database can be read. Raises Unavailable."""
         await self._ovsdb.bridges()
@@ -98,24 +92,19 @@ class BridgeRepairer:
             return {}
         return renamed_uplinks(record, await self._profiles.inventory(), links)
 
-    async def give_back(self, record: BridgeRecord, old_names: Collection[str] = ()) -> list[PublishFailed]:
-        """Restore the network of *record* from before its bridges; return which keyfiles could not be written.
+    async def network_before(self, record: BridgeRecord, old_names: Collection[str] = ()) -> Network:
+        """Return the network of *record* from before its bridges. Raises Unavailable.
 
-        Raises Unavailable. *old_names* are those of uplinks that have another name now.
+        *old_names* are those of uplinks that have another name now.
         """
         now = await self._profiles.inventory()
-        links = {*record.originals, *old_names}
-        present = await profiles_of(now, self._profiles.keep, links)
+        present = await profiles_of(now, self._profiles.keep, {*record.originals, *old_names})
         for link, name in readdressed(record, now.profiles).items():
             text = f"{link} keeps the profile {name!r}, which was made after br-ex"
             log.info(text, message=Message.BRIDGE_NOTE, stage="configure-ovs")
-        way = way_back(network_before(record, now, present, old_names), now, present, rolled_back=False)
-        for uuid in way.delete:
-            await self._profiles.delete(uuid)
-        unwritten = [error for each in way.give_back if (error := await self._keeper.give_back(each))]
-        # The node IP does not need Open vSwitch: a row that is left is removed when br-ex is made.
-        for bridge in record.uplinks if self._ovsdb.answers() else ():
+        return network_before(record, now, present, old_names)
+
+    async def remove_rows(self, bridges: Iterable[str]) -> None:
+        """Remove the rows of *bridges*. A row that is left is removed when br-ex is made. Raises Unavailable."""
+        for bridge in bridges if self._ovsdb.answers() else ():
             await self._ovsdb.remove_bridge(bridge)
-        for uuid, link in way.activate:
-            await self._profiles.activate(uuid, link)
-        return unwritten

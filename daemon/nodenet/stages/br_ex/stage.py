@@ -35,7 +35,7 @@ from nodenet.core.errors import (
     Unavailable,
     UplinkRefused,
 )
-from nodenet.core.history.entry import Kind
+from nodenet.core.history.entry import Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip import kubelets
@@ -128,17 +128,19 @@ class ConfigureOvsStage:
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the outcome of one pass. Raises LibnmstateMissing."""
+        record, self._maker.given_up = self._maker.given_up, None
+        if record and facts.bridge:
+            return self._given_up(facts, record)
         try:
             outcome = await self._pass(facts, request, self._maker.record)
             owes_checks = self._maker.owes_checks()
-        except (UplinkRefused, BridgeForeign) as error:
-            return Failed(Problem.of(error), facts)
         except NmstateFailure as error:
             # What follows in this boot finds the network as it was: kubelet does not start without the node IP.
             await self._maker.verifier.back(facts.selection.node_ips if facts.selection else ())
             return self._rolled_back(facts, error, request.run)
-        except (RollbackFailed, PublishFailed) as error:
-            return Failed(Problem.of(error), facts, Again(CAUSES))
+        except (UplinkRefused, BridgeForeign, RollbackFailed, PublishFailed) as error:
+            may_pass = isinstance(error, RollbackFailed | PublishFailed)
+            return Failed(Problem.of(error), facts, Again(CAUSES) if may_pass else None)
         except Unavailable as error:
             return self._wait(facts, request, Waiting(error.cause, CAUSES, LOOK_SECONDS), error.remedy)
         if isinstance(outcome, Waiting):
@@ -147,7 +149,7 @@ class ConfigureOvsStage:
         self._later.remember(outcome, request, facts)
         return replace(outcome, again=Again(CAUSES, MAX_LOOK_SECONDS)) if owes_checks else outcome
 
-    def given_up(self, facts: Facts, record: BridgeRecord) -> Failed:
+    def _given_up(self, facts: Facts, record: BridgeRecord) -> Failed:
         """Return the outcome once the network of *record* from before br-ex was restored."""
         self._later.forget()
         self._awaited = NEVER
@@ -280,7 +282,7 @@ class ConfigureOvsStage:
         try:
             changed = await change
         except NmstateFailure as failure:
-            await self._edges.recorder.bridge(kind, request.who, cause=failure.cause)
+            await self._edges.recorder.bridge(kind, request.who, result=Result.REFUSED, cause=failure.cause)
             raise
         if changed:
             await self._edges.recorder.bridge(kind, request.who, transaction=transaction)

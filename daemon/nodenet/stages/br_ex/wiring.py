@@ -10,9 +10,10 @@ from nodenet.stages.apply.network_before import ProfileKeeper
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import BRIDGE_INTENT
+from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.make import BridgeMaker, BridgeMakerEdges
-from nodenet.stages.br_ex.recover_first import FollowUplinkFirst, RecoverFirst, RestoreFirst
+from nodenet.stages.br_ex.recovery import LeasesFirst, Recovery
 from nodenet.stages.br_ex.remove import BridgeRemover
 from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.stage import ConfigureOvsEdges, ConfigureOvsStage
@@ -34,11 +35,12 @@ class BridgeWiring:
             StageName.CONFIGURE_OVS.value,
         )
         self.keeper = ProfileKeeper(edges.profiles, edges.files)
-        self.repairer = BridgeRepairer(edges.ovsdb, edges.profiles, self.keeper)
+        self.repairer = BridgeRepairer(edges.ovsdb, edges.profiles)
         self.maker = BridgeMaker(
             BridgeMakerEdges(
                 clock=edges.clock,
                 files=edges.files,
+                store=edges.store,
                 manager=edges.manager,
                 dns=edges.dns,
                 profiles=edges.profiles,
@@ -69,18 +71,14 @@ class BridgeWiring:
         )
         return ConfigureOvsStage(own, self.maker, self.repairer, self.remover, self.pipeline)
 
-    def recover_first(self, stage: Stage) -> RecoverFirst:
-        """Return *stage* behind a look at what an interrupted apply left."""
-        return RecoverFirst(stage, self.repairer, self.maker, self.pipeline, self._edges.kernel)
+    def leases_first(self, nodeip: Stage) -> LeasesFirst:
+        """Return the stage that chooses the node IP behind a look at the leases of an earlier boot."""
+        return LeasesFirst(nodeip, self.maker, self.pipeline, self._edges.kernel)
 
-    def recovering(
-        self, nmstate: Stage, nodeip: Stage, configure_ovs: Stage
-    ) -> tuple[FollowUplinkFirst, RecoverFirst, RestoreFirst]:
-        """Return the stages behind a look at what they need of the network from before br-ex."""
-        if not isinstance(configure_ovs, ConfigureOvsStage):
-            raise TypeError(f"{configure_ovs!r} does not make br-ex")
-        recover = self.recover_first(nodeip)
-        return FollowUplinkFirst(nmstate, recover), recover, RestoreFirst(configure_ovs, recover)
+    def recovery(self, undo: Undo) -> Recovery:
+        """Return what restores the network from before br-ex, behind *undo*."""
+        recorder = Recorder.of(self._edges, self._settings)
+        return Recovery(undo, self.repairer, self.maker, self.pipeline, self._edges.kernel, recorder)
 
 
 def build(edges: StageEdges, settings: Settings) -> ConfigureOvsStage:

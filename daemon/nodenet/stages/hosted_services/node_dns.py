@@ -20,7 +20,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import dns, dnsmasq, paths
 from nodenet.core.hosted_services.dns import SYSCTLS, forwarding_link, to_set
-from nodenet.core.hosted_services.dnsmasq import Place, local_names
+from nodenet.core.hosted_services.dnsmasq import Place
 from nodenet.core.hosted_services.duties import why_disabled
 from nodenet.core.hosted_services.model import Inputs, Service, expected, likely, options_of
 from nodenet.core.hosted_services.paths import OWED_RESTART
@@ -423,8 +423,7 @@ class NodeDns:
         another = False
         if self._given[0] == owner:  # not before its first servers: that would delay them
             another = await self._cluster.look((LOCALHOST, *inputs.here.addresses))
-        names = local_names(inputs)
-        wanted = dnsmasq.servers(known, self._cluster.place, self._options.cluster_domain, names)
+        wanted = dnsmasq.servers(known, self._cluster.place, inputs)
         if self._given != (owner, wanted):
             await self._edges.dnsmasq.set_servers(wanted)
             if another:  # what the one before has said is forgotten: it may have been another program's word

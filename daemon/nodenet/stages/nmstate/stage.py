@@ -88,7 +88,7 @@ class NmstateStage:
         prunes: bool = False,
     ) -> None:
         """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over."""
-        self._node_files = NodeFiles(edges.files, edges.nmstate, directory)
+        self._node_files = NodeFiles(edges.files, edges.nmstate, directory, edges.store)
         self._nmstate = edges.nmstate
         self._keeper = ProfileKeeper(edges.profiles, edges.files)
         self._pipeline = pipeline
@@ -119,19 +119,31 @@ class NmstateStage:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
             facts = replace(facts, node_file=found.found)
             file = self._node_files.read(found.found, facts.hostname)
+            if request.retry_refused and file.policy and not self._in_force.knows(file):
+                file = NodeFile.of(file.name, file.policy)  # its document never came into force
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
-            if wish.empty:
-                why = "has nothing but comments" if file.text.strip() else "is empty"
-                facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
-                return self._none(facts, f"{file.name} {why}: nothing to apply")
-            facts = replace(facts, file_families=wish.demands.families)
-            self._tell_found(file)
-            return await self._chosen(file, wish, found, facts, request)
+            if wish.is_policy and (waiting := await self._until_found()):
+                return replace(waiting, facts=self._in_force.before(facts))
+            if wish.is_policy:
+                file = await self._node_files.resolved(file, await self._pipeline.others.now(bridges=True))
+                facts = replace(facts, digest=file.digest)
+                wish = await self._node_files.wanted(file, found)
+            return await self._wanted(file, wish, found, facts, request)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
             return self._ended(facts, error)
         except Unavailable as error:
             return Waiting(error.cause, MANAGER, UNAVAILABLE_SECONDS)
+
+    async def _wanted(self, file: NodeFile, wish: Desired, found: Search, facts: Facts, request: Request) -> Outcome:
+        """Settle *file* unless it asks for nothing. Raises."""
+        if wish.empty:
+            why = "has nothing but comments" if file.text.strip() else "is empty"
+            facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
+            return self._none(facts, f"{file.name} {why}: nothing to apply")
+        facts = replace(facts, file_families=wish.demands.families)
+        self._tell_found(file)
+        return await self._chosen(file, wish, found, facts, request)
 
     async def _chosen(self, own: NodeFile, wish: Desired, found: Search, facts: Facts, request: Request) -> Outcome:
         """Settle *own*, or the last known good file in its place, behind the network of that one. Raises."""
@@ -318,6 +330,13 @@ class NmstateStage:
         if job.unsettled and not compared:
             return self._until_settled(job)
         return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
+
+    async def _until_found(self) -> Waiting | None:
+        """Return the wait for links that NetworkManager activates: a policy looks at the network. Raises."""
+        if waiting := await self._pipeline.obstacle("a policy", uses_ovs=False, early=True):
+            return waiting
+        links = await self._settling.every_link()
+        return Waiting(reason(links), MANAGER, SETTLING_SECONDS) if links else None
 
     def _until_settled(self, job: Job) -> Waiting:
         return Waiting(reason(job.unsettled), MANAGER, SETTLING_SECONDS, self._in_force.before(job.facts))

@@ -45,10 +45,11 @@ from nodenet.stages.apply.moved import prepared
 from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.policies import resolved
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.recorder import Recorder, Story, shown_now
-from nodenet.stages.apply.records import NEW_FILE, PRIVATE, Records
+from nodenet.stages.apply.records import NEW_FILE, PRIVATE
 from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
@@ -129,6 +130,9 @@ class TrialRun:
         replaced = self._edges.files.read(target)
         async with self._edges.nmstate.transaction() as transaction:
             wish = await _judged(file, transaction)
+            if wish.is_policy:
+                file = await resolved(file, transaction, await self._pipeline.others.now(bridges=True))
+                wish = await _judged(file, transaction)
             network = await self._to_entry.network(entry, wish, force=order.force) if entry else None
             difference = await self._refuse(file, wish, transaction, network)
             was = await shown_now(transaction)
@@ -233,7 +237,9 @@ class TrialRun:
             self._edges.files.write(job.aside, job.replaced, PRIVATE)
         # Before the commit: whatever ends the node between the two, the next boot applies this file.
         course.installed = True
-        self._edges.files.write(job.target, job.file.text.encode(), PRIVATE)
+        if job.file.policy:
+            self._node_files.policies.keep(job.file)
+        self._edges.files.write(job.target, job.file.written.encode(), PRIVATE)
 
     async def _held(self, job: Job, course: Course) -> None:
         """Return once the trial is confirmed. Raises NodenetError where it is to end."""
@@ -259,7 +265,7 @@ class TrialRun:
                 if not await self._pipeline.has_checkpoint():
                     return TrialEnded(LOST, remedy="Look at `journalctl -u NetworkManager`, and try again")
             if decision is Decision.CONFIRM:
-                if self._edges.files.read(job.target) in (job.replaced, job.file.text.encode()):
+                if self._edges.files.read(job.target) in (job.replaced, job.file.written.encode()):
                     return None
                 job.administrator.refuses(would_replace(job.target.name))
         return TrialEnded(TIME_OVER)
@@ -285,7 +291,7 @@ class TrialRun:
         """Put the file back that the confirmed one has replaced; an edit of an administrator stays."""
         files = self._edges.files
         try:
-            if not course.installed or files.read(job.target) != job.file.text.encode():
+            if not course.installed or files.read(job.target) != job.file.written.encode():
                 self._forget_aside(job)
             elif job.replaced is None:
                 files.remove(job.target)
@@ -302,12 +308,11 @@ class TrialRun:
         """Write the records of a confirmed file. A record that the disk does not take is written by the stages."""
         digest = job.file.digest
         self._forget_aside(job)
+        store = self._edges.store
+        store.save(PurePosixPath(self._directory / APPLIED), job.file.text.encode())
+        if job.is_good:
+            store.save(NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id)))
         with suppress(PublishFailed):
-            self._edges.files.write(self._directory / APPLIED, job.file.text.encode(), PRIVATE)
-            if job.is_good:
-                Records(self._edges.files).save(
-                    NEW_FILE, new_file.render(NewFile(digest, ready=self._pipeline.boot_id))
-                )
             kind, verb = (Kind.ROLLBACK, "rollback") if job.entry else (Kind.TRIAL, "try")
             story = Story(kind, job.facts.hostname, f"{verb} by {job.order.who}", good=job.is_good, was=job.was)
             await self._recorder.committed(replace(job.file, name=job.target.name), job.wish, story, transaction)
@@ -397,5 +402,5 @@ class ToEntry:
 
 def trial_of(edges: StageEdges, settings: Settings) -> TrialRun:
     """Return what tries node files, for *settings*."""
-    node_files = NodeFiles(edges.files, edges.nmstate, PurePath(settings.node_file_dir))
+    node_files = NodeFiles(edges.files, edges.nmstate, PurePath(settings.node_file_dir), edges.store)
     return TrialRun(edges, settings, Pipeline(edges, settings), node_files)

@@ -1,19 +1,17 @@
-"""Is the network repaired before a node IP is chosen?"""
+"""Are leases of an earlier boot settled before a node IP is chosen?"""
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from ipaddress import ip_address
 from pathlib import PurePosixPath
-from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
-from br_ex_rig import MAC, NODE_IP, Rig
-from fakes import BOOT_ID, FakeKernel, FakeProfiles
+from br_ex_rig import NODE_IP, Rig
+from fakes import BOOT_ID, FakeKernel
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.facts import Facts
@@ -28,10 +26,8 @@ from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
-from nodenet.stages.br_ex.duplicate_checks import PROBE_OWED
-from nodenet.stages.br_ex.recover_first import CONFIRM_SECONDS, RecoverFirst
+from nodenet.stages.br_ex.recovery import CONFIRM_SECONDS, LeasesFirst
 
 LAST_BOOT = Moment("the last boot", 50.0, 1_700_000_000.0)
 LEASED = BridgeRecord(
@@ -66,14 +62,14 @@ class NonLocalBind(FakeKernel):
 
 def of_next_boot(
     record: BridgeRecord, server: IPAddress | None = None, kernel: FakeKernel | None = None
-) -> tuple[Rig, Chooser, RecoverFirst]:
+) -> tuple[Rig, Chooser, LeasesFirst]:
     """Return a node whose br-ex came up from its profile, with the address that is static there."""
     rig = Rig(server=server, kernel=kernel or FakeKernel())
     rig.place("br-ex")
     rig.files.content[str(BRIDGE)] = bridge_record.render(record)
     chooser = Chooser(rig)
-    rig.recover._stage = chooser
-    return rig, chooser, rig.recover
+    rig.nodeip._stage = chooser
+    return rig, chooser, rig.nodeip
 
 
 async def test_a_lease_that_ended_while_the_power_was_off_is_gone_before_the_choice() -> None:
@@ -152,32 +148,6 @@ async def test_profiles_that_networkmanager_has_not_read_yet_are_waited_for() ->
     assert (chooser.saw, rig.record) == ([], LEASED)
 
 
-@pytest.mark.parametrize("ovs", [True, False])
-async def test_an_uplink_with_another_name_gets_its_network_back(*, ovs: bool) -> None:
-    """NetworkManager does not become ready by itself: DHCP waits on a bridge without an uplink (R26)."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    rig.ovsdb.up = ovs
-    rig.rename_uplink()
-    await stage.attempt(Facts())
-    orders = [order[:2] for order in rig.profiles.done]
-    assert orders == [("delete", "u-port"), ("give_back", rig.profiles.done[1][1]), ("activate", "u-eth0")]
-    assert rig.profiles.done[-1] == ("activate", "u-eth0", "ens7")
-    assert rig.ovsdb.removed == (["br-ex"] if ovs else [])
-    assert (rig.record.uplinks, rig.record.macs, rig.record.originals) == ({"br-ex": "ens7"}, {"ens7": MAC}, {})
-    assert len(chooser.saw) == 1
-    # Where the database was away, it has the bridge still: "there is no br-ex to remove" would be wrong.
-    assert (str(BRIDGE_INTENT) in rig.files.content) is not ovs
-
-
-async def test_a_link_that_is_only_late_is_not_taken_for_renamed() -> None:
-    """No other NIC has its MAC (R26)."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    rig.rename_uplink()
-    rig.profiles.found = replace(rig.profiles.found, devices=rig.profiles.found.devices[1:])
-    await stage.attempt(Facts())
-    assert (rig.profiles.done, len(chooser.saw)) == ([], 1)
-
-
 async def test_no_bridge_is_made_while_the_node_ip_can_only_be_bound() -> None:
     """The plan would not have it (R22)."""
     rig = Rig(kernel=NonLocalBind())
@@ -194,7 +164,7 @@ async def test_without_networkmanager_the_choice_waits() -> None:
     rig.profiles.broken = Unavailable("NetworkManager is not on the bus")
     waiting = await stage.attempt(Facts())
     assert isinstance(waiting, Waiting)
-    assert waiting.reason == "restoring the network from before br-ex: NetworkManager is not on the bus"
+    assert waiting.reason == "the leases of br-ex: NetworkManager is not on the bus"
     assert chooser.saw == []
 
 
@@ -213,9 +183,6 @@ async def test_a_networkmanager_that_has_failed_is_started_for_what_is_to_be_res
 
 
 FULL = PublishFailed("/var/lib/nodenet/bridge.json cannot be written: No space left on device", remedy="Free space")
-ALL_THE_SAME = Problem(
-    Message.PUBLISH_FAILED, f"{FULL.cause}; the node IP is selected without that record", "Free space"
-)
 
 
 def problem(outcome: Outcome) -> Problem | None:
@@ -232,11 +199,11 @@ async def test_a_full_disk_does_not_keep_the_node_ip_from_being_selected() -> No
     with capture_logs() as logs:
         outcomes = [await stage.attempt(Facts()), await stage.attempt(Facts())]
     assert chooser.saw == [[], []]
-    assert [problem(outcome) for outcome in outcomes] == [ALL_THE_SAME, ALL_THE_SAME]
+    assert [problem(outcome) for outcome in outcomes] == [None, None]
     cause = "No DHCP server has confirmed 10.88.0.113 in this boot: used until the lease ends"
     assert [entry["event"] for entry in logs] == [cause]
     rig.files.broken = None
-    await stage.attempt(Facts())
+    assert rig.store.pay() is None
     assert rig.record.leases["br-ex"].noted.boot_id == BOOT_ID
 
 
@@ -250,34 +217,7 @@ async def test_a_lease_that_ended_is_removed_once_on_a_full_disk() -> None:
     rig.profiles.found, rig.manager.status = found, ManagerState.READY
     outcomes = [await stage.attempt(Facts()), await stage.attempt(Facts())]
     assert chooser.saw == [["set", "reapply"]] * 2
-    assert [problem(outcome) for outcome in outcomes] == [ALL_THE_SAME, ALL_THE_SAME]
-
-
-async def test_an_uplink_with_another_name_gets_its_network_back_on_a_full_disk() -> None:
-    """The new name cannot be noted; the profile is activated once all the same."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    rig.rename_uplink()
-    rig.files.broken = FULL
-    await stage.attempt(Facts())
-    await stage.attempt(Facts())
-    activated = [order for order in rig.profiles.done if order[0] == "activate"]
-    assert (activated, len(chooser.saw)) == ([("activate", "u-eth0", "ens7")], 2)
-
-
-async def test_a_keyfile_that_cannot_be_written_does_not_end_the_restoring() -> None:
-    """The uplink's profile is activated and the node IP selected; the status names the file."""
-    rig, chooser, stage = of_next_boot(LEASED)
-    rig.rename_uplink()
-    file = "/etc/NetworkManager/system-connections/eth0.nmconnection"
-    kept = replace(rig.record.originals["eth0"], path=file, in_memory=False, keyfile="# rack 7\n")
-    rig.files.content[str(BRIDGE)] = bridge_record.render(replace(rig.record, originals={"eth0": kept}))
-    rig.files.bad[file] = PublishFailed(f"{file} cannot be written: Read-only file system", remedy="Remount it")
-    cause = f"{file} cannot be written: Read-only file system; NetworkManager has its settings, but not its comments"
-    for _ in range(2):
-        found = problem(await stage.attempt(Facts()))
-        assert found == Problem(Message.PUBLISH_FAILED, cause, "Remount it")
-    assert [order for order in rig.profiles.done if order[0] == "activate"] == [("activate", "u-eth0", "ens7")]
-    assert len(chooser.saw) == 2
+    assert [problem(outcome) for outcome in outcomes] == [None, None]
 
 
 @pytest.mark.parametrize("path", [BRIDGE, BRIDGE_INTENT])
@@ -320,99 +260,3 @@ async def test_a_lease_of_a_bridge_that_could_not_be_repaired_is_settled_all_the
     rig.clock.now += 7 * 86400
     await stage.attempt(Facts())
     assert chooser.saw == [["set", "reapply"]]
-
-
-class SlowProfiles(FakeProfiles):
-    """Each order takes a turn of the loop."""
-
-    async def delete(self, uuid: str) -> bool:
-        await asyncio.sleep(0)
-        return await super().delete(uuid)
-
-    async def give_back(self, kept: KeptProfile) -> None:
-        await asyncio.sleep(0)
-        await super().give_back(kept)
-
-    async def activate(self, uuid: str, link: str) -> None:
-        await asyncio.sleep(0)
-        await super().activate(uuid, link)
-
-
-async def test_a_stop_does_not_leave_the_network_half_restored() -> None:
-    """The bridge is gone by then, and the uplink would have no profile until the next start of nodenetd (R5)."""
-    profiles = SlowProfiles()
-    rig = Rig(profiles=profiles)
-    rig.rename_uplink()
-    rig.recover._stage = Chooser(rig)
-    task = asyncio.ensure_future(rig.recover.attempt(Facts()))
-    while not profiles.done:
-        await asyncio.sleep(0)
-    task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert [order[0] for order in profiles.done] == ["delete", "give_back", "activate"]
-
-
-class Interrupted(FakeProfiles):
-    """The *fatal* kind of order ends nodenetd."""
-
-    fatal = ""
-
-    def _do(self, *order: Any) -> None:
-        super()._do(*order)
-        if order[0] == self.fatal:
-            raise asyncio.CancelledError
-
-
-@pytest.mark.parametrize("fatal", ["delete", "give_back", "activate"])
-async def test_a_kill_while_a_renamed_uplink_is_restored_is_made_up_for(fatal: str) -> None:
-    """The record has the old name until all is done; then the network is restored again, and whole (R26)."""
-    profiles = Interrupted()
-    rig = Rig(profiles=profiles)
-    rig.rename_uplink()
-    profiles.fatal = fatal
-    with pytest.raises(asyncio.CancelledError):
-        await rig.follow.attempt(Facts())
-    killed = Rig(files=rig.files)
-    killed.rename_uplink()
-    killed.files.content.update(rig.files.content)
-    if fatal == "activate":  # its profile has the new name by then
-        uplink, *_ = killed.profiles.found.profiles
-        killed.profiles.found = replace(killed.profiles.found, profiles=(replace(uplink, link="ens7"),))
-    killed.recover._stage = Chooser(killed)
-    await killed.recover.attempt(Facts())
-    assert killed.profiles.done[-1] == ("activate", "u-eth0", "ens7")
-    assert (killed.record.uplinks, killed.record.originals) == ({"br-ex": "ens7"}, {})
-    assert str(BRIDGE_INTENT) not in killed.files.content
-
-
-async def test_what_networkmanager_does_not_answer_is_asked_again_and_logged_once() -> None:
-    """While NetworkManager starts, its answers may take longer than a call may (R26)."""
-    rig = Rig()
-    rig.rename_uplink()
-    rig.recover._stage = Chooser(rig)
-    broken = Refusing()
-    broken.found = rig.profiles.found
-    rig.repairer._profiles = broken
-    with capture_logs() as logs:
-        for _ in range(3):
-            assert isinstance(await rig.recover.attempt(Facts()), Waiting)
-    assert len(logs) == 1
-    rig.repairer._profiles = rig.profiles
-    await rig.recover.attempt(Facts())
-    assert rig.profiles.done[-1] == ("activate", "u-eth0", "ens7")
-
-
-class Refusing(FakeProfiles):
-    """No profile can be deleted at the moment."""
-
-    async def delete(self, uuid: str) -> bool:  # noqa: ARG002
-        raise Unavailable("NetworkManager does not answer within 5 s")
-
-
-async def test_networkmanager_probes_again_also_where_br_ex_is_not_made_any_more() -> None:
-    """A kill in the middle of an apply, then `configure-ovs = "skip"`: no other stage restores it."""
-    rig, chooser, stage = of_next_boot(LEASED, NODE_IP)
-    rig.files.content[str(PROBE_OWED)] = b""
-    await stage.attempt(Facts())
-    assert (rig.dns.read, str(PROBE_OWED) in rig.files.content, len(chooser.saw)) == (1, False, 1)

@@ -1,0 +1,241 @@
+"""Which links, addresses and default routes has a host after a node file, from its snapshot alone?
+
+libnmstate changes what the file names and leaves the rest alone. A lease that the host has is kept where the file asks
+for one; a lease that it does not have yet is not known. `tools/error_rate.py` compares this with booted nodes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
+from dataclasses import replace
+from ipaddress import ip_address, ip_network
+from typing import Any
+
+from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import MAIN_TABLE, Address, Link, NextHop, Route, Snapshot
+from nodenet.core.node_file.links import NICS, NO, bases_of, ports_of
+from nodenet.core.node_file.values import interfaces, mac_address, routes, text
+from nodenet.core.node_file.yaml_text import Block
+from nodenet.core.value import frozen
+
+KERNEL = {"linux-bridge": "bridge", "mac-vlan": "macvlan", "mac-vtap": "macvtap", "ovs-interface": "openvswitch"}
+"""Types of NMState whose kind in the kernel has another name."""
+METRICS = {None: 100, "veth": 100, "bond": 300, "vlan": 400, "bridge": 425, "dummy": 550, "openvswitch": 800}
+"""Of routes without one, by the kind of the link: NetworkManager's defaults."""
+GIVEN = frozenset({"dhcp", "ra"})
+"""Protocols of routes that a lease or a router gives."""
+HOLDS_IP = frozenset({"vrf"})
+"""Controllers whose ports keep their addresses."""
+
+
+@frozen
+class After:
+    """The host after the file; *unknown* is what its snapshot cannot say, *routes* are other routes, in words."""
+
+    snapshot: Snapshot
+    names: Mapping[str, str]
+    """Name in the file → name of the link, for links that another key identifies."""
+    unknown: tuple[str, ...] = ()
+    routes: tuple[str, ...] = ()
+
+
+def after(before: Snapshot, document: Block, below: Collection[str] = ()) -> After:
+    """Return *before* as the *document* of a node file changes it; the IP of links *below* a bridge stays as it is."""
+    made = _Network(before, _names(before, document), below)
+    items = [item for _, item in interfaces(document) if text(item, "state") != "ignore"]
+    for item in items:
+        if text(item, "state") in ("absent", "down"):
+            made.take_away(item)
+    wanted = [item for item in items if text(item, "state") not in ("absent", "down")]
+    for item in sorted(wanted, key=lambda item: text(item, "type") not in NICS):
+        made.make(item)
+    for item in wanted:
+        made.connect(item)
+    for item in wanted:
+        made.address(item)
+    words = tuple(word for _, route in routes(document) for word in made.route(route))
+    return After(made.snapshot(), made.names, tuple(dict.fromkeys(made.unknown)), words)
+
+
+def names_of(links: Iterable[Link]) -> frozenset[str]:
+    """Return every name of *links*."""
+    return frozenset(name for link in links for name in (link.name, *link.altnames))
+
+
+def _names(before: Snapshot, document: Block) -> dict[str, str]:
+    nics = [link for link in before.links if link.is_nic]
+    by_mac = {link.hardware_mac.lower(): link.name for link in nics if link.hardware_mac}
+    found = {alias: link.name for link in before.links for alias in link.altnames}
+    for _, item in interfaces(document):
+        if text(item, "identifier") == "mac-address" and (link := by_mac.get(mac_address(text(item, "mac-address")))):
+            found[text(item, "name")] = link
+    return found
+
+
+class _Network:
+    """What a host has, while a file changes it."""
+
+    def __init__(self, before: Snapshot, names: dict[str, str], below: Collection[str]) -> None:
+        self.names = names
+        self.unknown: list[str] = []
+        self._links = {link.name: link for link in before.links}
+        self._addresses = list(before.addresses)
+        self._routes = list(before.routes)
+        self._below = below
+
+    def snapshot(self) -> Snapshot:
+        return Snapshot(tuple(self._links.values()), tuple(self._addresses), tuple(self._routes))
+
+    def _name(self, item: Block) -> str:
+        name = text(item, "name")
+        return self.names.get(name, name)
+
+    def take_away(self, item: Block) -> None:
+        """Remove the IP of a link, and the link itself unless it is hardware."""
+        name = self._name(item)
+        link = self._links.get(name)
+        if link is None or text(item, "type") == "ovs-bridge":
+            return
+        for family in Family:
+            self._clear(name, family)
+        if not link.is_nic:
+            del self._links[name]
+            self._links = {
+                each.name: replace(each, master=None) if each.master == name else each for each in self._links.values()
+            }
+        else:
+            self._links[name] = replace(link, master=None)
+
+    def make(self, item: Block) -> None:
+        """Make the link of *item*, and give it its MTU."""
+        name, kind = self._name(item), text(item, "type")
+        if kind == "ovs-bridge":
+            return
+        link = self._links.get(name)
+        mtu = text(item, "mtu")
+        if link is None:
+            index = max((each.index for each in self._links.values()), default=0) + 1
+            lower = [self.names.get(each, each) for each in (*bases_of(item), *ports_of(item))]
+            below = next((self._links[each] for each in lower if each in self._links), None)
+            mac = text(item, "mac-address").lower() or (below.mac if below else None)
+            link = Link(
+                index, name, kind=KERNEL.get(kind, kind), operstate="UP", mac=mac, mtu=below.mtu if below else 1500
+            )
+        if mtu.isdecimal():
+            link = replace(link, mtu=int(mtu[:10]))
+        self._links[name] = replace(link, up=True)
+
+    def connect(self, item: Block) -> None:
+        """Give the ports of *item* their controller; a port has no IP, unless its controller is a VRF."""
+        kind = text(item, "type")
+        ports = {self.names.get(port, port) for port in ports_of(item)}
+        if not ports or kind in NICS:
+            return
+        name = "ovs-system" if kind == "ovs-bridge" else self._name(item)
+        for port in ports & self._links.keys():
+            if port == self._name(item):
+                continue
+            self._links[port] = replace(self._links[port], master=name)
+            if kind not in HOLDS_IP:
+                for family in Family:
+                    self._clear(port, family)
+        for link in list(self._links.values()):
+            if link.master == name and link.name not in ports and kind != "ovs-bridge":
+                self._links[link.name] = replace(link, master=None)
+
+    def address(self, item: Block) -> None:
+        """Give a link the addresses of *item*."""
+        name = self._name(item)
+        if name in self._below or text(item, "type") == "ovs-bridge":
+            return
+        for family in Family:
+            section = item.get(family.value)
+            if isinstance(section, Block):
+                self._family(name, family, section)
+
+    def _family(self, name: str, family: Family, section: Block) -> None:
+        if _says_no(section, "enabled"):
+            self._clear(name, family)
+            return
+        here = [one for one in self._addresses if (one.link, one.family) == (name, family)]
+        lease = [one for one in here if not one.is_permanent]
+        leased = _is_leased(section, family, has_lease=bool(lease))
+        given = section.get("address")
+        kept = [one for one in here if _is_of_kernel(one)]
+        if isinstance(given, Block):
+            kept += list(_listed(given, name))
+        else:
+            kept += [one for one in here if one.is_permanent and not _is_of_kernel(one)]
+        if leased:
+            kept += [one for one in lease if one.address not in {each.address for each in kept}]
+            if not lease:
+                self.unknown.append(f"{name} asks for an {family} address, and has no lease yet")
+        self._addresses = [one for one in self._addresses if (one.link, one.family) != (name, family)] + kept
+        if not leased or _says_no(section, "auto-routes"):
+            self._drop(name, family, lambda route: route.protocol in GIVEN)
+        elif _says_no(section, "auto-gateway"):
+            self._drop(name, family, lambda route: route.protocol in GIVEN and route.is_default)
+
+    def _clear(self, name: str, family: Family) -> None:
+        self._addresses = [one for one in self._addresses if (one.link, one.family) != (name, family)]
+        self._drop(name, family, lambda _: True)
+
+    def _drop(self, name: str, family: Family, which: Any) -> None:  # noqa: ANN401  (a predicate)
+        self._routes = [
+            route
+            for route in self._routes
+            if not (route.family is family and which(route) and any(hop.link == name for hop in route.next_hops))
+        ]
+
+    def route(self, item: Block) -> Iterator[str]:
+        """Add or remove the route *item*; yield other routes than default ones in words: a snapshot has none."""
+        link = self.names.get(text(item, "next-hop-interface"), text(item, "next-hop-interface"))
+        destination, gateway = text(item, "destination"), text(item, "next-hop-address")
+        if text(item, "state") == "absent":
+            self._routes = [route for route in self._routes if not _matches(route, destination, gateway, link)]
+            return
+        with suppress(ValueError):
+            network = ip_network(destination, strict=False)
+            if network.prefixlen:
+                yield f"{network} via {gateway or 'no gateway'} on {link}"
+                return
+            hop = NextHop(link, ip_address(gateway) if gateway else None)
+            number = text(item, "table-id")
+            table = MAIN_TABLE if number in ("", "0", "254") else number
+            same = [route for route in self._routes if (route.destination, route.next_hops) == (network, (hop,))]
+            if not any(route.table == table for route in same):
+                kind = self._links[link].kind if link in self._links else None
+                metric = text(item, "metric")
+                weight = int(metric[:10]) if metric.isdecimal() else METRICS.get(kind, 100)
+                self._routes.append(Route(network, (hop,), weight, table, "static"))
+
+
+def _matches(route: Route, destination: str, gateway: str, link: str) -> bool:
+    """Return whether an absent route names *route*; what a lease gives is not removed by it."""
+    hops = [hop for hop in route.next_hops if link in ("", hop.link) and gateway in ("", str(hop.gateway))]
+    return bool(hops) and route.protocol not in GIVEN and destination in ("", str(route.destination))
+
+
+def _says_no(section: Block, key: str) -> bool:
+    return text(section, key).lower() in NO - {""}
+
+
+def _is_leased(section: Block, family: Family, *, has_lease: bool) -> bool:
+    """Return whether the link has leases then: a key that is not there leaves it as it is."""
+    keys = ("dhcp",) if family is Family.IPV4 else ("dhcp", "autoconf")
+    values = [text(section, key).lower() for key in keys]
+    return any(value not in NO for value in values) or ("" in values and has_lease)
+
+
+def _is_of_kernel(address: Address) -> bool:
+    return address.family is Family.IPV6 and address.address.is_link_local
+
+
+def _listed(given: Block, link: str) -> Iterator[Address]:
+    for entry in given.items:
+        length = text(entry, "prefix-length") if isinstance(entry, Block) else ""
+        with suppress(ValueError):
+            address = ip_address(text(entry, "ip") if isinstance(entry, Block) else "")
+            if length.isdecimal() and int(length[:4]) <= address.max_prefixlen:
+                yield Address(address, int(length[:4]), link)

@@ -1,0 +1,1 @@
+"""The saved documents of many nodes: report archives and JSON files."""

@@ -1,0 +1,85 @@
+"""To which document does an NMState policy lead on this node, and which one is kept?
+
+A policy is resolved once, against the network before its change, and the document is written before that network is
+touched: with br-ex there, the same captures find something else. A file with another text is resolved again, and so is
+one whose document never came into force when a reload orders it. All else of nodenet works with the document.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from typing import Any
+
+from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, Unavailable
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.state import without_addresses
+from nodenet.core.node_file import policy
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.yaml_text import Block, load
+from nodenet.core.ownership.difference import without_others
+from nodenet.core.ownership.things import Others
+from nodenet.ports import Files, Store, Transaction
+from nodenet.stages.apply.records import PRIVATE, STATE, Records
+
+RECORD = STATE / "policies.json"
+
+
+class Policies:
+    """The documents of the newest policies, by the SHA-256 of these."""
+
+    def __init__(self, files: Files, store: Store | None = None) -> None:
+        """Keep them through *files*, or through *store*."""
+        self._files = files
+        self._store = store
+        self._records = Records(files, store)
+
+    def known(self, file: NodeFile) -> NodeFile:
+        """Return *file* with the document that it was resolved to, unchanged where it was not. Raises PublishFailed."""
+        if not any(key in file.text for key in policy.KEYS):
+            return file
+        text = self._all().get(file.digest)
+        return NodeFile.of(file.name, text, policy=file.text) if text else file
+
+    def keep(self, file: NodeFile) -> None:
+        """Keep the document of a policy. Raises PublishFailed."""
+        digest = hashlib.sha256(file.policy.encode()).hexdigest()
+        content = policy.render(policy.kept(self._all(), digest, file.text))
+        if self._store:
+            self._store.save_ahead(RECORD, content)
+        else:
+            self._files.write(RECORD, content, PRIVATE)
+
+    def _all(self) -> dict[str, str]:
+        return self._records.load(RECORD, policy.parse_record) or {}
+
+
+async def resolved(file: NodeFile, transaction: Transaction, others: Others) -> NodeFile:
+    """Return *file* with the document that it leads to on the present network, without what *others* have there.
+
+    Raises NodeFileInvalid where a capture finds nothing, LibnmstateMissing, Unavailable.
+    """
+    document = await asyncio.to_thread(load, file.name, file.text)
+    if not isinstance(document, Block):
+        raise NodeFileInvalid(f"{file.name} is no policy", remedy="Write a mapping")
+    try:
+        network = _without(await transaction.show(secrets=True), others)
+        made = await asyncio.to_thread(policy.filled, file.name, document, network)
+        differs = await transaction.of_policy(file.text, json.dumps(made.document), network) if made.looks else {}
+    except NmstateFailure as failure:
+        if failure.kind is FailureKind.MISSING:
+            raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
+        kind = NodeFileInvalid if failure.kind is FailureKind.INVALID else Unavailable
+        raise kind(f"{file.name} cannot be resolved: {failure.cause}", remedy=failure.remedy) from failure
+    return policy.resolved(file, made, differs)
+
+
+def _without(state: dict[str, Any], others: Others) -> dict[str, Any]:
+    network = without_others(state, others)
+    links = network.get("interfaces") or ()
+    bare = [
+        next(iter(without_addresses({"interfaces": [link]}, others.addresses(str(link.get("name"))))["interfaces"]))
+        for link in links
+    ]
+    return {**network, "interfaces": bare}
