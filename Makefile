@@ -16,7 +16,7 @@ help: ## list the targets
 demo: $(STAMP) ## set everything up, boot a node and show the main job (root)
 	@$(RUN) tools/demo.py
 
-# What booted nodes need is made beside lint, types and the pure tests. A lab boot mostly waits, so four workers share two
+# What booted nodes need is made beside lint, types and the pure tests. A lab boot mostly waits, so three workers share two
 # cores; the emulated machines, which keep a core of two busy, get what the lab leaves. Most seeds of the simulation run
 # beside everything, while no other program wants the processor. mutations.py says which case notices each broken rule.
 test: $(STAMP) ## set everything up and run all tests, real boots included (root)
@@ -25,10 +25,10 @@ test: $(STAMP) ## set everything up and run all tests, real boots included (root
 	$(RUN) tools/prepare.py >build/prepare.txt 2>&1 & prepared=$$!; emulated=; \
 	trap 'for job in $$simulated $$prepared $$emulated; do kill -- -$$job || kill $$job; done 2>/dev/null' EXIT; \
 	$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m mypy && $(RUN) tools/mutations.py || exit; \
-	nice -n 5 $(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal >build/vm.txt 2>&1 & emulated=$$!; \
+	nice -n 10 $(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal >build/vm.txt 2>&1 & emulated=$$!; \
 	$(RUN) -m pytest -q -m "not lab" --numprocesses 2 --dist worksteal || failed=$$?; \
 	wait $$prepared || echo "tools/prepare.py: not everything could be made"; cat build/prepare.txt; \
-	$(RUN) -m pytest -q -m "lab and not vm" --numprocesses 4 --dist worksteal || failed=$$?; \
+	$(RUN) -m pytest -q -m "lab and not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
 	wait $$emulated || failed=$$?; cat build/vm.txt; \
 	wait $$simulated || { failed=$$?; echo "FAILED tools/simulate.py"; }; cat build/simulation.txt; \
 	exit $$failed
