@@ -107,3 +107,8 @@ def test_a_port_of_another_bridge_cannot_have_an_address() -> None:
     )
     assert after(host, document).refused == ("eth1 is a port of br-old and cannot have an IPv4 address",)
     assert after(host, without).refused == after(host, freed).refused == ()
+
+
+def test_default_routes_of_both_families_are_shown() -> None:
+    other = Route(ip_network("::/0"), (NextHop("eth0", ip_address("fe80::1")),), 100, protocol="ra")
+    assert list(shown_routes(Snapshot(routes=(other, ROUTE)))) == [WAY, "IPv6 via fe80::1 on eth0"]

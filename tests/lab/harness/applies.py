@@ -18,6 +18,11 @@ FOLDER = os.environ.get("NODENET_RECORD_APPLIES", "")
 ORDER = re.compile(r"^nodenetctl reload( \S+)* --wait")
 NODE_FILES = "/etc/nmstate/openshift"
 STATE = "nodenetctl snapshot; echo ,; cat /run/nodenet/state.json || echo null"
+STATUS = (
+    *("health", "ready", "hostname", "node_file", "digest", "applied_digest", "node_ips", "link", "bridge", "uplink"),
+    *("last_error", "problems", "left_over"),
+)
+"""What of the status a prediction uses, or is compared with."""
 FILES = f"cd {NODE_FILES} && grep -H '' -- *.yml *.yaml hosts.csv 2>/dev/null"
 
 
@@ -61,4 +66,4 @@ def keep(node: Shell, folder: Path, name: str) -> Iterator[None]:
 
 def _state(node: Shell) -> dict[str, Any]:
     snapshot, status = json.loads(f"[{node.run(STATE, check=False).stdout}]")
-    return {"snapshot": snapshot, "status": status}
+    return {"snapshot": snapshot, "status": status and {key: status.get(key) for key in STATUS}}

@@ -214,7 +214,7 @@ def shown_addresses(snapshot: Snapshot) -> Iterator[str]:
 
 def shown_routes(snapshot: Snapshot) -> Iterator[str]:
     """Yield the default routes in words."""
-    for route in sorted(snapshot.routes, key=lambda route: (route.family, route.metric)):
+    for route in sorted(snapshot.routes, key=lambda route: (route.family.value, route.metric)):
         for hop in route.next_hops if route.is_default else ():
             table = "" if route.table == "main" else f" table {route.table}"
             yield f"{route.family} via {hop.gateway or 'no gateway'} on {hop.link}{table}"
