@@ -183,12 +183,13 @@ class SimulatedLoop(asyncio.AbstractEventLoop):
 
     def discard(self) -> None:
         """Throw away the tasks of a process that has ended; nothing that they do on the way out has an effect."""
+        asyncio.set_event_loop(None)  # else asyncio makes one for a task that begins on the way out, and it never ends
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", RuntimeWarning)  # a coroutine that is made on the way out is not awaited
-            for task in self._tasks:
+            while self._tasks:  # the end of one may begin another one
+                task = self._tasks.pop()
                 if not task.done():
                     _throw_away(task)
-        self._tasks.clear()
         self._ready.clear()
         self._timers.clear()
         self._closed = True
