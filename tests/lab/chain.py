@@ -109,7 +109,7 @@ def without_complaint(node: Node) -> None:
     """
     assert [entry["MESSAGE"] for entry in story(node) if int(entry["PRIORITY"]) <= 4] == []
     assert told_of_cycles(node) == []
-    assert node.run(["systemctl", "--failed", "--plain", "--no-legend", *OF_THE_NETWORK]).stdout == ""
+    assert node.run(["systemctl", "list-units", "--failed", "--plain", "--no-legend", *OF_THE_NETWORK]).stdout == ""
 
 
 def started_after_ready(node: Node, node_ip: str) -> None:

@@ -185,7 +185,11 @@ def test_an_archive_that_is_torn_has_its_first_parts(tmp_path: Path) -> None:
     assert notes == ("The archive is torn or too large: its last parts are missing.",)
 
 
-@pytest.mark.parametrize("content", [b"", b"no gzip", gzip.compress(b"no tar" * 200), gzip.compress(b"x" * 512)])
+@pytest.mark.parametrize(
+    "content",
+    [b"", b"no gzip", gzip.compress(b"no tar" * 200), gzip.compress(b"x" * 512)],
+    ids=["empty", "no gzip", "no tar", "one block"],  # the bytes have the time
+)
 def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
     path = tmp_path / "r.tar.gz"
     path.write_bytes(content)
