@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import shutil
@@ -16,6 +15,7 @@ from typing import Any
 import pytest
 
 from bench.fleet import documents
+from crafted_archives import crafted, member
 from nodenet.cli.main import main
 from nodenet.edge.report.sources import packed
 
@@ -170,20 +170,6 @@ def test_a_folder_without_nodes_is_wrong_usage(
     monkeypatch.chdir(tmp_path)
     assert main(["fleet", *words]) == 64
     assert capsys.readouterr().err.startswith("nodenetctl: ")
-
-
-def member(
-    name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"", link: str = ""
-) -> tuple[tarfile.TarInfo, bytes]:
-    info = tarfile.TarInfo(name)
-    info.type, info.size, info.linkname = kind, len(content), link
-    return info, content
-
-
-def crafted(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> None:
-    with tarfile.open(path, "w:gz") as made:
-        for info, content in members:
-            made.addfile(info, io.BytesIO(content))
 
 
 def test_hostile_archives_cost_a_row_and_nothing_else(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

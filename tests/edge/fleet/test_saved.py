@@ -3,26 +3,12 @@
 from __future__ import annotations
 
 import gzip
-import io
 import tarfile
 from pathlib import Path
 
+from crafted_archives import crafted, member
 from nodenet.edge.fleet import saved
 from nodenet.edge.fleet.saved import Limits
-
-
-def member(
-    name: str, kind: bytes = tarfile.REGTYPE, content: bytes = b"", link: str = ""
-) -> tuple[tarfile.TarInfo, bytes]:
-    info = tarfile.TarInfo(name)
-    info.type, info.size, info.linkname = kind, len(content), link
-    return info, content
-
-
-def crafted(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> None:
-    with tarfile.open(path, "w:gz") as made:
-        for info, content in members:
-            made.addfile(info, io.BytesIO(content))
 
 
 def test_huge_documents_and_archives_are_bounded(tmp_path: Path) -> None:
