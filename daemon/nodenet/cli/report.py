@@ -16,7 +16,6 @@ from importlib import metadata
 from pathlib import Path, PurePath
 
 from nodenet import __version__
-from nodenet.cli import preview
 from nodenet.cli.outputs import Table, moment, note, printable
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.node_file.find import CLUSTER
@@ -210,6 +209,8 @@ def _node_files() -> tuple[list[Made], set[str]]:
 
 def _own_file() -> Made:
     """Return the text of this node's file, line by line, for the page."""
+    from nodenet.cli import preview  # noqa: PLC0415 - help needs no library
+
     what = "node file of this node, line by line"
     try:
         path = preview.own_path()
