@@ -90,8 +90,11 @@ def network(node: Shell) -> dict[str, Any]:
             for info in link["addr_info"]
         ),
         "routes": sorted(
-            (route["dst"], route.get("gateway"), route["dev"], route.get("metric"))
-            for route in node.json("ip -j route")
+            (
+                (route["dst"], route.get("gateway"), route["dev"], route.get("metric"))
+                for route in node.json("ip -j route")
+            ),
+            key=str,  # one route may have a metric or a gateway, and its like none
         ),
         "resolv.conf": node.run("cat /etc/resolv.conf").stdout,
         "profiles": node.run("nmcli -t -f NAME,UUID,TYPE,DEVICE connection | sort").stdout,
