@@ -17,7 +17,7 @@ demo: $(STAMP) ## set everything up, boot a node and show the main job (root)
 	@$(RUN) tools/demo.py
 
 # What booted nodes need is made beside lint, types and the pure tests. A lab boot mostly waits, so three workers share two
-# cores; an emulated machine keeps a core of two busy, and beside it real boots miss their bounds. Most seeds of the
+# cores. An emulated machine keeps a core of two busy: not beside real boots, which have bounds. Most seeds of the
 # simulation run beside everything, while no other program wants the processor. mutations.py says which case notices each
 # broken rule.
 test: $(STAMP) ## set everything up and run all tests, real boots included (root)
