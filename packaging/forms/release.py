@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What belongs to a release? `make release` writes all of it to a directory, with its sums and their signature.
+"""Which files belong to a release? `make release` writes them to a directory, with checksums and a signature.
 
 The packages, the wheel for a workstation, the sources, a bill of materials of what the lock files name (CycloneDX 1.5),
 the statements about vulnerabilities (OpenVEX 0.2.0), and the notes from CHANGELOG.md. Nothing is published. The same

@@ -290,7 +290,8 @@ def test_the_page_sorts_and_filters_in_chromium(tmp_path: Path) -> None:
     """Ten thousand nodes, each action in less than a second; its policy lets no other script run."""
     from nodenet.core.fleet.host import Host  # noqa: PLC0415
     from nodenet.core.fleet.odd import Mark  # noqa: PLC0415
-    from nodenet.core.fleet.shown import SCRIPT, Fleet, hash_of, page  # noqa: PLC0415
+    from nodenet.core.fleet.shown import SCRIPT, Fleet, page  # noqa: PLC0415
+    from nodenet.core.page.markup import hash_of  # noqa: PLC0415
 
     hosts = tuple(
         Host(f"worker-{n}", f"n{n}", "worker", "ok", node_ips=(f"10.0.{n >> 8}.{n & 255}",)) for n in range(10_000)

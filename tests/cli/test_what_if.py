@@ -62,7 +62,7 @@ def test_a_file_for_all_changes_the_mtu_of_all(fleet: Path, capsys: pytest.Captu
 def test_the_own_file_of_a_host_counts_and_an_address_of_another_one_is_a_problem(
     fleet: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Both hosts are named, also the one whose file changes nothing of it; neither is in the order."""
+    """Both hosts are named, also the host whose file does not change the address; the order has neither."""
     code, found = ask(fleet, capsys, cluster=MTU, worker_5=STATIC % "10.0.0.6" + ROUTE)
     five, six = found["hosts"]["worker-5"], found["hosts"]["worker-6"]
     assert (code, five["file"], six["file"]) == (1, "worker-5.yml", "cluster.yml")

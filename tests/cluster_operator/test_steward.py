@@ -100,7 +100,7 @@ async def test_a_takeover_changes_the_owner() -> None:
 
 
 async def test_what_a_status_changes_is_an_event_of_the_object() -> None:
-    """`kubectl describe` shows a VIP that moved; a status that changes none of it makes no Event."""
+    """`kubectl describe` shows that a VIP has moved; a status without a change of holder makes no Event."""
     api = cluster()
     async with tasks(api.beat("m0", "m1", "w2")), stewarded(api):
         await asyncio.sleep(30)

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from nodenet.cli import status
 from nodenet.cli.ask import system_bus
-from nodenet.cli.outputs import folded, has_colours, printable
+from nodenet.cli.outputs import folded, has_colours, in_colour, printable
 from nodenet.core.boot.in_use import PEOPLE, other_than_published
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.ip import Family, IPAddress
@@ -78,7 +78,7 @@ def _text(found: Iterable[Line]) -> str:
     shown = []
     for line in found:
         first, *rest = folded(map(printable, doctor.printed((line,))), INDENT)
-        word = f"\x1b[{COLOURS[line.state]}m{line.state}\x1b[0m" if has_colours() else line.state
+        word = in_colour(line.state, COLOURS[line.state] if has_colours() else "")
         shown += [first.replace(line.state, word, 1), *rest]
     return "\n".join(shown)
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from nodenet.cli.outputs import Table, note, printable
+from nodenet.cli.outputs import Table, can_be_replaced, has_colours, note, printable
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.fleet import odd, shown
 from nodenet.core.fleet.host import CONTROL_PLANE, Host, Options, host
@@ -66,7 +65,7 @@ def run(arguments: argparse.Namespace) -> int:
 def write(path: Path, text: str) -> None:
     """Write the page *path*; only its owner can read it. Raises UsageInvalid, PublishFailed."""
     whole = path.absolute()
-    if not whole.parent.is_dir() or (whole.exists() and not whole.is_file()):
+    if not can_be_replaced(whole):
         raise UsageInvalid(f"{path} cannot be a file there", remedy="Give the name of a file in a folder that exists")
     disk.write(whole, text.encode(), PRIVATE)
 
@@ -139,7 +138,7 @@ def _print(fleet: Fleet, *, only_odd: bool) -> None:
         marks = fleet.marks.get(one.place, ())
         if marks or not only_odd:
             table.add(shown.cells(one, marks), "33" if marks else "")
-    print(table.render(coloured=sys.stdout.isatty()))
+    print(table.render(coloured=has_colours()))
     for name in fleet.expected:
         print(printable(f"{name}: expected, and there is no document of it"))
     for place, why in fleet.left_out:

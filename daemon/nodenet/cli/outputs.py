@@ -35,8 +35,13 @@ class Table:
         lines = []
         for row, colour in self._rows:
             line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            lines.append(f"\x1b[{colour}m{line}\x1b[0m" if coloured and colour else line)
+            lines.append(in_colour(line, colour) if coloured else line)
         return "\n".join(lines)
+
+
+def in_colour(text: str, colour: str) -> str:
+    """Return *text* in a *colour*, which is its SGR parameters (ECMA-48); as it is if they are empty."""
+    return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
 
 
 def has_colours() -> bool:
@@ -59,6 +64,11 @@ def wrapped(text: Iterable[str], indent: int, columns: int) -> Iterator[str]:
 
     for line in text:
         yield from textwrap.wrap(line, columns, subsequent_indent=" " * indent, drop_whitespace=True) or [line]
+
+
+def can_be_replaced(path: Path) -> bool:
+    """Return whether a file can take the place of *path*: never that of a device, a pipe, or a link such as stdout."""
+    return path.parent.is_dir() and path.parent != Path("/dev") and (path.is_file() or not path.exists())
 
 
 def printable(text: str) -> str:

@@ -16,7 +16,7 @@ from importlib import metadata
 from pathlib import Path, PurePath
 
 from nodenet import __version__
-from nodenet.cli.outputs import Table, moment, note, printable
+from nodenet.cli.outputs import Table, can_be_replaced, moment, note, printable
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.node_file.find import CLUSTER
 from nodenet.core.page.page import page
@@ -98,11 +98,9 @@ def run(arguments: argparse.Namespace) -> int:
     contents = document(parts, about)
     listed = json.dumps(contents, indent=2).encode() + b"\n"
     packed = sources.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, now.timestamp())
+    _write(path, packed)
     if path == STDOUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(packed)
         return 0
-    disk.write(path, packed, sources.PRIVATE)
     if arguments.json:
         print(json.dumps({"path": str(path), "bytes": len(packed), **contents}, indent=2))
     else:
@@ -118,11 +116,8 @@ def _only_page(arguments: argparse.Namespace, now: datetime) -> int:
     path = _path(arguments.html)
     made = page_of(arguments.archive) if arguments.archive else page(_gathered_here(), _about(now), moment)
     content = made.encode()
-    if path == STDOUT:
-        sys.stdout.flush()
-        sys.stdout.buffer.write(content)
-    else:
-        disk.write(path, content, sources.PRIVATE)
+    _write(path, content)
+    if path != STDOUT:
         print(f"{path} has {len(content) >> 10} KiB. {BEFORE_SENDING}")
     return 0
 
@@ -251,7 +246,7 @@ def _settings() -> Settings:
 
 def _path(path: Path) -> Path:
     """Return where the output goes. Raises UsageInvalid."""
-    if path != STDOUT and not _can_be_replaced(path.absolute()):
+    if path != STDOUT and not can_be_replaced(path.absolute()):
         raise UsageInvalid(
             f"{path} cannot be a file there",
             remedy="Give the name of a file in a directory that exists, or - for standard output",
@@ -259,9 +254,13 @@ def _path(path: Path) -> Path:
     return path.absolute() if path != STDOUT else path
 
 
-def _can_be_replaced(path: Path) -> bool:
-    """Return whether a file can take the place of *path*: never that of a device, a pipe, or a link such as stdout."""
-    return path.parent.is_dir() and path.parent != Path("/dev") and (path.is_file() or not path.exists())
+def _write(path: Path, content: bytes) -> None:
+    """Write to standard output, or to a file that only its owner can read. Raises PublishFailed."""
+    if path == STDOUT:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(content)
+    else:
+        disk.write(path, content, sources.PRIVATE)
 
 
 def _host() -> str:

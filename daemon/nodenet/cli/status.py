@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from nodenet.cli import saved
-from nodenet.cli.outputs import folded, has_colours, printable, seconds
+from nodenet.cli.outputs import folded, has_colours, in_colour, printable, seconds
 from nodenet.core.adoption.skipped import PROPERTIES, Skip, why_skipped
 from nodenet.core.errors import Unavailable
 from nodenet.core.status.document import error, has_vanished, last_known, with_problem
@@ -91,7 +91,7 @@ def run(arguments: argparse.Namespace) -> int:
             shown = map(printable, lines(document, _now(), kubelet_runs=kubelet_runs))
             first, *rest = folded(shown, INDENT)
             colour = COLOURS.get(document["health"], "") if has_colours() else ""
-            print("\n".join([f"\x1b[{colour}m{first}\x1b[0m" if colour else first, *rest]))
+            print("\n".join([in_colour(first, colour), *rest]))
         return EX_TEMPFAIL if timed_out else EXIT_CODES.get(document["health"], 1)
 
 

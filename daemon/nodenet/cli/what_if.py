@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -12,7 +11,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from nodenet.cli import fleet
-from nodenet.cli.outputs import Table, note, printable
+from nodenet.cli.outputs import Table, has_colours, note, printable
 from nodenet.core.errors import NodeFileInvalid, SettingsInvalid, UsageInvalid
 from nodenet.core.fleet import odd, what_if
 from nodenet.core.fleet.host import Host
@@ -102,7 +101,7 @@ def _read(path: str, text: bytes) -> Policy:
 
 
 def policy_of_report(printed: bytes | None) -> tuple[Policy, tuple[str, ...]]:
-    """Return the policy of what `nodenetctl settings` has *printed*, and what is not known of it."""
+    """Return the policy of the settings that `nodenetctl settings` has *printed*, and notes about missing settings."""
     if printed is None:
         return Policy(), ("its settings are not known: the defaults are used",)
     lines: list[str] = []
@@ -142,7 +141,7 @@ def _print(outcomes: list[Outcome], waves: list[list[str]], left_out: list[tuple
     for one in outcomes:
         cells = (one.host, one.role, one.verdict, one.file, " ".join(one.node_ips), one.uplink)
         table.add([each or "-" for each in cells], "33" if one.problems else "")
-    print(table.render(coloured=sys.stdout.isatty()))
+    print(table.render(coloured=has_colours()))
     for line in _lines(outcomes):
         print(printable(line))
     if waves:

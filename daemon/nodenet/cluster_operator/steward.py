@@ -267,7 +267,7 @@ class Steward:
                 log.warning(problem, message=Message.OPERATOR_API, cause=problem)
 
     async def _report(self, news: Sequence[events.News], uid: str) -> None:
-        """Log what a status that was written has changed, and make Events of it; one that is refused is lost."""
+        """Log the changes of a status that was written, and create an Event for each; a refused Event is lost."""
         for one in news:
             if one.failed:
                 log.warning(one.text, message=one.message, cause=one.text)

@@ -94,7 +94,7 @@ def test_what_the_snapshot_cannot_say_is_named() -> None:
 
 
 def test_a_port_of_another_bridge_cannot_have_an_address() -> None:
-    """A file that does not name the bridge leaves the link a port of it; one that names it may take the port away."""
+    """A file without the bridge leaves the link its port; a file with the bridge may remove the port."""
     file = "interfaces: [{name: eth1, ipv4: {enabled: true, address: [{ip: 192.0.2.9, prefix-length: 24}]}}"
     document = load("file", f"{file}]")
     without = load("file", f"{file}, {{name: br-old, type: linux-bridge, bridge: {{port: [{{name: eth0}}]}}}}]")

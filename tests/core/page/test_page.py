@@ -1,4 +1,4 @@
-"""The page of a node from the parts of a report: what it shows, what it says is missing, and what nobody can put in."""
+"""The page of a node from the parts of a report: what it shows, what it reports as missing, what it does not let in."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ def attempt(rig: Rig, facts: Facts, seconds: float) -> Outcome:
 
 
 def without_open_vswitch() -> tuple[Rig, Facts]:
-    """Return a ready node that has lost br-ex's address with its Open vSwitch, and what is known of it."""
+    """Return a ready node whose Open vSwitch and br-ex address are gone, and its facts."""
     rig = Rig()
     made = attempt(rig, Facts(selection=Selection(rig.node_ips, "eth0")), 1.0)
     assert isinstance(made, Done)

@@ -41,7 +41,7 @@ def reason(file: str, links: Collection[str], there: str) -> str:
 
 def lacking(links: Links, present: Collection[Link]) -> tuple[str, ...]:
     """Return the links of a file that are not among those *present*, as people name them: by name, or by MAC."""
-    names = {name for link in present for name in (link.name, *link.altnames)}
+    names = {name for link in present for name in link.names}
     hardware = {(link.hardware_mac or "").lower() for link in present}
     by_mac = [f"{name} with the MAC address {mac}" for name, mac in links.macs.items() if mac not in hardware]
     return (*sorted(links.awaited - names), *by_mac)

@@ -25,7 +25,7 @@ def macs_of(links: Links, present: Iterable[Link], renamed: Iterable[Renamed] = 
     A MAC that several NICs have identifies none of them, as that of virtual ports of a bond.
     """
     before = {now: name for name, now, _ in renamed}
-    by_name = {name: link for link in present if link.is_nic for name in (link.name, *link.altnames)}
+    by_name = {name: link for link in present if link.is_nic for name in link.names}
     macs = [link.hardware_mac for link in {link.index: link for link in by_name.values()}.values()]
     found = {name: by_name[name].hardware_mac for name in sorted(links.awaited & by_name.keys())}
     return {before.get(name, name): mac for name, mac in found.items() if mac and macs.count(mac) == 1}
@@ -41,7 +41,7 @@ def renamed(macs: Mapping[str, str], present: Iterable[Link]) -> tuple[Renamed, 
         if link.is_nic and link.hardware_mac:
             by_mac.setdefault(link.hardware_mac, []).append(link)
     alone = {name: by_mac[mac][0] for name, mac in macs.items() if len(by_mac.get(mac, ())) == 1}
-    moved = {name: link.name for name, link in alone.items() if name not in (link.name, *link.altnames)}
+    moved = {name: link.name for name, link in alone.items() if name not in link.names}
     if set(moved.values()) & (macs.keys() - moved.keys()):
         return ()
     return tuple((name, now, macs[name]) for name, now in sorted(moved.items()))
@@ -49,7 +49,7 @@ def renamed(macs: Mapping[str, str], present: Iterable[Link]) -> tuple[Renamed, 
 
 def back(names: Iterable[str], macs: Mapping[str, str], present: Iterable[Link]) -> tuple[Renamed, ...]:
     """Return which NICs of *names*, which had other names, are called as in the file again."""
-    here = {(name, link.hardware_mac) for link in present if link.is_nic for name in (link.name, *link.altnames)}
+    here = {(name, link.hardware_mac) for link in present if link.is_nic for name in link.names}
     return tuple((name, name, macs[name]) for name in names if (name, macs.get(name)) in here)
 
 

@@ -62,7 +62,7 @@ def after(before: Snapshot, document: Block, below: Collection[str] = ()) -> Aft
 
 def names_of(links: Iterable[Link]) -> frozenset[str]:
     """Return every name of *links*."""
-    return frozenset(name for link in links for name in (link.name, *link.altnames))
+    return frozenset(name for link in links for name in link.names)
 
 
 def _names(before: Snapshot, document: Block) -> dict[str, str]:

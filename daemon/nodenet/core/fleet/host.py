@@ -87,7 +87,7 @@ class Options:
 
 
 def host(name: str, place: str, documents: Mapping[str, bytes], problems: tuple[str, ...], options: Options) -> Host:
-    """Return the node of *documents*, by the name of each part; *problems* is what could not be read of it."""
+    """Return the node that *documents* (by name) describe; *problems* says which documents could not be read."""
     missing = list(problems)
     documents = _sorted_out(documents, missing)
     about = _object(documents, "contents.json", missing)

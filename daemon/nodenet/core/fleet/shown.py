@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from html import escape
 from typing import Any
 
 from nodenet.core.fleet.host import NONE, Host
 from nodenet.core.fleet.odd import DIGITS, Mark, Marks, natural
+from nodenet.core.page.markup import hash_of
 from nodenet.core.value import frozen
 
 SCHEMA = 1
@@ -176,11 +175,6 @@ def _listed(title: str, texts: Sequence[str]) -> Iterator[str]:
         more = f"<li>and {len(texts) - MOST_LISTED} more</li>" if len(texts) > MOST_LISTED else ""
         items = "".join(f"<li>{escape(each)}</li>" for each in texts[:MOST_LISTED])
         yield f"<details><summary>{title}: {len(texts)}</summary><ul>{items}{more}</ul></details>\n"
-
-
-def hash_of(text: str) -> str:
-    """Return the source that lets a page use *text* as its style or script (Content Security Policy)."""
-    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
 def expected(names: Sequence[str], hosts: Sequence[Host]) -> tuple[tuple[str, ...], Mapping[str, Mark]]:

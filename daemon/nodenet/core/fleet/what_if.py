@@ -117,7 +117,7 @@ def _predicted(stays: Outcome, one: Host, wish: Desired, policy: Policy, old: No
     then = after(before, wish.document, below) if wish.document else After(before, {})
     if then.refused:
         return replace(stays, verdict=REFUSED, problems=tuple(dict.fromkeys(then.refused)))
-    selection = chosen(one, then.snapshot, replace(policy, named=wish.demands.families))
+    selection = chosen(one, then.snapshot, replace(policy, named=wish.demands.families, stated=wish.stated))
     uplink, refused = _uplink(one, then.snapshot, selection, wish)
     problems = [*refused, *_ways_out(before, then, policy), *_node_ips(one, then, selection)]
     touched = sorted(below & wish.links.existing)
@@ -227,7 +227,7 @@ def _changes(before: Snapshot, then: Snapshot) -> Iterator[str]:
         yield from (f"+ {each}" for each in now if each not in was)
     old = {link.name: link for link in before.links}
     new = {link.name: link for link in then.links}
-    yield from (f"- link {name}" for name in old.keys() - new.keys())
+    yield from (f"- link {name}" for name in sorted(old.keys() - new.keys()))
     yield from (f"+ link {name}" for name in sorted(new.keys() - old.keys()))
     both = ((name, old[name].mtu, new[name].mtu) for name in new if name in old)
     yield from (f"MTU of {name}: {was} -> {now}" for name, was, now in both if was and was != now)

@@ -9,7 +9,7 @@ from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.keepalived import PRIORITIES, peers
 from nodenet.core.hosted_services.model import Inputs, Place, Purpose
 from nodenet.core.ip import Family, IPAddress, family_of
-from nodenet.core.kernel.snapshot import Address, AddressFlag
+from nodenet.core.kernel.snapshot import Address
 from nodenet.core.value import frozen
 
 # Who holds a VIP according to the answers on the wire?
@@ -149,7 +149,7 @@ def silent(
     *sources*: the places in the configuration that keepalived has read; a newer one may be on the disk.
     *present*: which of the node IPs the links have.
     """
-    usable = {(one.address, one.link) for one in present if _is_usable(one)}
+    usable = {(one.address, one.link) for one in present if not one.is_tentative}
     found = set()
     for duty in duties:
         source = sources.get(family_of(duty.address))
@@ -161,8 +161,3 @@ def silent(
 def patience(vip: IPAddress, interval: float) -> float:
     """Return for how many seconds a holder keeps *vip* without its node IP."""
     return PATIENCE_INTERVALS * interval if family_of(vip) is Family.IPV6 else PATIENCE_SECONDS
-
-
-def _is_usable(address: Address) -> bool:
-    """Return whether packets are sent from it and taken for it: not while it is tentative (RFC 4862, 5.4)."""
-    return AddressFlag.TENTATIVE not in address.flags or AddressFlag.OPTIMISTIC in address.flags

@@ -56,6 +56,11 @@ class Link:
     """0: not known. No decision of a node depends on it."""
 
     @property
+    def names(self) -> tuple[str, ...]:
+        """Its name and its alternative names."""
+        return (self.name, *self.altnames)
+
+    @property
     def is_nic(self) -> bool:
         """Whether it is no bond, bridge, VLAN or the like, which has the MAC of a NIC below it."""
         return self.kind in (None, "veth") and not self.loopback
@@ -88,6 +93,11 @@ class Address:
     def family(self) -> Family:
         """The address family."""
         return Family.IPV4 if self.address.version == 4 else Family.IPV6
+
+    @property
+    def is_tentative(self) -> bool:
+        """Whether the kernel does not use it yet: another host may have it (RFC 4862, 5.4; RFC 4429)."""
+        return AddressFlag.TENTATIVE in self.flags and AddressFlag.OPTIMISTIC not in self.flags
 
     def shares_prefix(self, other: IPAddress, prefix_length: int | None = None) -> bool:
         """Return whether *other* is on this address's subnet (or a subnet of *prefix_length* around it)."""

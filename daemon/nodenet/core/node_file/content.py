@@ -10,7 +10,7 @@ from dataclasses import field
 from ipaddress import ip_address
 
 from nodenet.core.hostname.name import normalised, why_invalid
-from nodenet.core.ip import IPNetwork, is_like_masquerade, is_masquerade
+from nodenet.core.ip import IPAddress, IPNetwork, is_like_masquerade, is_masquerade
 from nodenet.core.node_file import policy
 from nodenet.core.node_file.contradictions import LinkAddress, contradictions, static_addresses, unreachable_gateways
 from nodenet.core.node_file.find import CLUSTER, EXTENSIONS, NodeFile, Rivals
@@ -48,6 +48,11 @@ class Desired:
     """The tree, for look-ups under other names of its links; it may contain secrets."""
     is_policy: bool = False
     """It is an NMState policy: what it asks for is known once it is resolved on a host."""
+
+    @property
+    def stated(self) -> frozenset[IPAddress]:
+        """The static addresses, whatever their links."""
+        return frozenset(address for _, address in self.addresses)
 
     @property
     def brings_bridge(self) -> bool:

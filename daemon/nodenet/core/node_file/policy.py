@@ -268,8 +268,8 @@ class _Filling:
 def resolved(file: NodeFile, made: Filled, differs: Mapping[str, Any]) -> NodeFile:
     """Return the node file with the document *made* of the policy *file*; *differs* is what the network has otherwise.
 
-    An interface that a capture gave as it is asks only for what differs: the rest of it is no wish, and may change. Of
-    what a lease gave, an interface with a lease asks for nothing, and one without it for the address.
+    An interface that a capture copied unchanged asks only for values that differ; its other values may change later.
+    An interface with a lease does not ask for the addresses of the lease; without a lease, it asks for its addresses.
     """
     links: list[Any] = []
     changed = {(each.get("name"), each.get("type")): each for each in differs.get("interfaces") or ()}

@@ -21,7 +21,7 @@ OPEN_VSWITCH, TAP, VRF = "openvswitch", "tun", "vrf"
 def names_below(links: Sequence[Link]) -> Mapping[str, frozenset[str]]:
     """Return, for each bridge or bond, the names and alternative names of all links below it."""
     kinds = {link.name: link.kind for link in links}
-    names = {link.name: {link.name, *link.altnames} for link in links}
+    names = {link.name: set(link.names) for link in links}
     ports: dict[str, set[str]] = {}
     for link in links:
         for master in _masters(link, kinds.get(link.master or ""), links):

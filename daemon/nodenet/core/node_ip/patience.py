@@ -160,7 +160,7 @@ def _as_wished(address: IPAddress, record: LastPublished, other: Candidate, seen
 
 def _hint_of(address: IPAddress, links: Collection[Link], policy: Policy) -> int | None:
     """Return the position of the first hint that names *address*, a network around it, or one of *links*."""
-    names = {name for link in links for name in (link.name, *link.altnames)}
+    names = {name for link in links for name in link.names}
     for position, hint in enumerate(policy.hints):
         network = not isinstance(hint.meaning, str | IPv4Address | IPv6Address) and address in hint.meaning
         if network or hint.meaning == address or hint.meaning in names:

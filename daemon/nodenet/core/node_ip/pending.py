@@ -77,7 +77,7 @@ def _better_path(inputs: SelectionInputs) -> Iterator[Pending]:
             by_name = isinstance(hint.meaning, str)
             families = policy.family_order if isinstance(hint.meaning, str) else (family_of(hint.meaning),)
             for family, link in _bare_pairs(inputs, families):
-                if not by_name or link.name == hint.meaning or hint.meaning in link.altnames:
+                if not by_name or hint.meaning in link.names:
                     reason = f"{hint} matches nothing and {no_address_yet(link, family)}"
                     yield Pending(family, link.name, reason)
     elif policy.vips and reached > Path.VIP:

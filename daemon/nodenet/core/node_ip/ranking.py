@@ -213,7 +213,7 @@ def hint_means(hint: Hint, address: Address, link: Link, around: Surroundings) -
     """
     match hint.meaning:
         case str() as name:
-            return name in (link.name, *link.altnames) or name in around.below.get(link.name, ())
+            return name in link.names or name in around.below.get(link.name, ())
         case IPv4Address() as wanted if hint in around.by_address:
             return address.address == wanted
         case IPv6Address() as wanted if hint in around.by_address:

@@ -5,6 +5,8 @@ Every text is escaped and cut: names of links, files and hosts come from other p
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,6 +74,11 @@ def folded(summary: str, body: str) -> str:
 def pill(words: str, kind: str) -> str:
     """Return a status in colour; the words say it too."""
     return f'<span class="pill {kind}">{text(words)}</span>'
+
+
+def hash_of(script: str) -> str:
+    """Return the source that lets a page use *script*, or a style, of its own (Content Security Policy)."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()}"
 
 
 class Parts:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections.abc import Iterable, Mapping
 
 from nodenet.core.boot_report import svg
 from nodenet.core.page import sections
-from nodenet.core.page.markup import STYLE, Parts, text
+from nodenet.core.page.markup import STYLE, Parts, hash_of, text
 from nodenet.core.report.parts import Made
 
 MOST_BYTES = 1_000_000
@@ -60,8 +58,7 @@ def _header(parts: Parts, about: Mapping[str, str], notes: list[str]) -> str:
 
 def _document(head: str, shown: Mapping[str, str], about: Mapping[str, str]) -> str:
     style = f"{STYLE}{svg.STYLE}"
-    digest = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
-    policy = f"default-src 'none'; style-src 'sha256-{digest}'; base-uri 'none'; form-action 'none'"
+    policy = f"default-src 'none'; style-src '{hash_of(style)}'; base-uri 'none'; form-action 'none'"
     title = f"{about.get('node', 'A node')}, {about.get('made', '')}"
     links = "".join(f'<li><a href="#{_name(each)}">{text(each)}</a></li>' for each in shown)
     body = "\n".join(

@@ -176,7 +176,7 @@ def is_undecided(snapshot: Snapshot, wanted: Sequence[tuple[str, IPAddress]]) ->
     asked = {
         (item.link, item.address)
         for item in snapshot.addresses
-        if AddressFlag.TENTATIVE in item.flags and not item.flags & {AddressFlag.OPTIMISTIC, AddressFlag.DAD_FAILED}
+        if item.is_tentative and AddressFlag.DAD_FAILED not in item.flags
     }
     return not asked.isdisjoint(wanted)
 

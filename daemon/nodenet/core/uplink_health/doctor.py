@@ -163,9 +163,8 @@ def _address(seen: Seen) -> Line:
 
 
 def _is_in_doubt(address: Address) -> bool:
-    """Return whether the kernel does not use it: another host may have it (RFC 4862, 5.4; RFC 4429)."""
-    undecided = AddressFlag.TENTATIVE in address.flags and AddressFlag.OPTIMISTIC not in address.flags
-    return undecided or AddressFlag.DAD_FAILED in address.flags
+    """Return whether the kernel does not use it: another host may have it, or has it."""
+    return address.is_tentative or AddressFlag.DAD_FAILED in address.flags
 
 
 def _addresses(snapshot: Snapshot) -> str:
@@ -174,10 +173,7 @@ def _addresses(snapshot: Snapshot) -> str:
 
 
 def _duplicate(seen: Seen) -> Line:
-    name, here = (
-        "duplicate",
-        [ip for ip in seen.node_ips if any(each.address == ip for each in seen.snapshot.addresses)],
-    )
+    name, here = "duplicate", {each.address for each in seen.snapshot.addresses}.intersection(seen.node_ips)
     if not here or seen.place is None:
         return Line(name, State.UNKNOWN, "No node IP is on this node, so that no host was asked for one")
     if seen.claims is None or not _has_carrier(seen):

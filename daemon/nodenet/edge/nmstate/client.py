@@ -97,7 +97,7 @@ class Transaction:
     async def of_policy(self, text: str, filled: str, state: Mapping[str, Any]) -> dict[str, Any]:
         """Return what the policy *text* asks for beyond *state*; its document there is *filled*.
 
-        Raises NmstateFailure, also where libnmstate makes another document of it.
+        Raises NmstateFailure, also if libnmstate resolves the policy to another document.
         """
         found = await self._order(SHOW_SECONDS, order="of_policy", text=text, filled=filled, state=state)
         if found is None:

@@ -86,7 +86,7 @@ class MissingLinks:
         """Return every name of every link, None while the kernel does not answer."""
         with suppress(Unavailable):
             links = self._kernel.snapshot().links
-            return frozenset(name for link in links for name in (link.name, *link.altnames))
+            return frozenset(name for link in links for name in link.names)
         return None
 
     def _there(self) -> str:

@@ -141,8 +141,7 @@ class NmstateStage:
             why = "has nothing but comments" if file.text.strip() else "is empty"
             facts = replace(facts, node_file=None, digest=None, unused=(file.name, file.digest))
             return self._none(facts, f"{file.name} {why}: nothing to apply")
-        stated = frozenset(address for _, address in wish.addresses)
-        facts = replace(facts, file_families=wish.demands.families, file_addresses=stated)
+        facts = replace(facts, file_families=wish.demands.families, file_addresses=wish.stated)
         self._tell_found(file)
         return await self._chosen(file, wish, found, facts, request)
 
