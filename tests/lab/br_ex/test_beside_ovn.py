@@ -200,6 +200,38 @@ def test_what_stood_only_in_the_kernel_is_there_after_a_restart_of_network_manag
     nothing_left(node)
 
 
+SET_DOWN = """import pathlib, subprocess, time
+def of(what): return (pathlib.Path("/sys/class/net/br-ex") / what).read_text().strip()
+before, until = of("ifindex"), time.monotonic() + 30
+subprocess.run(["systemctl", "restart", "--no-block", "NetworkManager"], check=True)
+while time.monotonic() < until:
+    try:
+        made_again = of("ifindex") != before and int(of("flags"), 16) & 1
+    except OSError:
+        continue
+    if made_again:
+        time.sleep(0.01)
+        break
+subprocess.run(["ip", "link", "set", "br-ex", "down"], check=True)
+"""
+"""Lets NetworkManager make br-ex again, and sets it down just behind that, as Open vSwitch does on a busy machine."""
+
+
+def test_network_manager_does_not_wait_for_ever_for_br_ex(booted: Booted) -> None:
+    """It sets br-ex up once; what sets it down behind that kept the node without its address until the next boot."""
+    node = booted("file")
+    ovn.stop(node)
+    before = seen(node)
+    time.sleep(16)  # nodenetd has looked at it with a beat of its watchdog
+    node.write("/root/down.py", SET_DOWN)
+    node.run("python3 /root/down.py", timeout=60)
+    same_again(node, before, timeout=90)
+    node.wait_until(OK, timeout=60)
+    node.run("ip link set br-ex down", timeout=60)  # an administrator's, who finds it so
+    time.sleep(20)
+    assert node.run("cat /sys/class/net/br-ex/operstate").stdout.strip() == "down"
+
+
 OFPORT = "ovs-vsctl get interface eth0 ofport"
 
 
