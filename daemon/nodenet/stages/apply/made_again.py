@@ -5,7 +5,7 @@ the memory of nodenetd has the rest then: all that stood there at the last look.
 itself is right, so something is put back only on a link that is another one than at that look.
 
 NetworkManager may wait for ever for a link that it sets up only once: Open vSwitch, which makes the link, may set it
-down again behind that. Nobody else sets a link down while NetworkManager activates it, so it is set up again.
+down again behind that. No administrator sets a link down while NetworkManager activates it, so it is set up again.
 """
 
 from __future__ import annotations
