@@ -149,10 +149,14 @@ FILE = """interfaces:
     address:
     - ip: 10.88.0.50
       prefix-length: 24
+  ipv6:
+    enabled: false
 - name: eth1
   type: ethernet
   state: up
   ipv4:
+    enabled: false
+  ipv6:
     enabled: false
 routes:
   config:

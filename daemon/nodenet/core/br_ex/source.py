@@ -170,6 +170,8 @@ def takes_over(facts: BridgeFacts, bridge: str, uplink: str) -> bool:
     is_ours = row is not None and MARK in row.external_ids
     if not is_ours or port in (None, uplink) or uplink == facts.node_ip_link or not (above and below):
         return False
+    if state.link(facts.state, str(port)) is None:  # its NIC may have another name now
+        return False
     return bool(networks := _networks(above)) and _networks(below) <= networks
 
 
