@@ -182,9 +182,10 @@ def own_run(node: Node, lan: Lan, address: str) -> Run:
     return seen_run(seen, pinger.replies, Window(begun, ended), again_ended - again_begun)
 
 
-def bare_run(node: Node, lan: Lan, address: str) -> Run:
-    """Apply the same document without a daemon."""
-    node.write(DOCUMENT, json.dumps(node.json("nodenetctl explain br-ex --json", timeout=60)["document"]))
+def bare_run(node: Node, lan: Lan, address: str, document: object = None) -> Run:
+    """Apply the same document without a daemon; default: the one of the plan of now."""
+    document = document or node.json("nodenetctl explain br-ex --json", timeout=60)["document"]
+    node.write(DOCUMENT, json.dumps(document))
     node.run(f"systemctl stop {measures.UNIT}")
     with Pinger(lan, address) as pinger:
         begin_watch(node, address)
@@ -230,9 +231,15 @@ def measure_swaps(lab: Lab, lan: Lan, product: Path, runs: int) -> tuple[list[Ru
     ours, bare = [], []
     for number in range(runs):
         progress(f"another NIC below br-ex, run {number + 1} of {runs}: nodenetd's, and a bare apply")
-        node.write(DEFAULT_BRIDGE, "eth0\n" if number % 2 else "eth1\n")
-        bare.append(bare_run(node, lan, address))
+        now, link = ("eth1", "eth0") if number % 2 else ("eth0", "eth1")
+        node.write(DEFAULT_BRIDGE, f"{link}\n")
+        document = node.json("nodenetctl explain br-ex --json", timeout=60)["document"]
+        node.write(DEFAULT_BRIDGE, f"{now}\n")  # for the nodenetd that is started after the bare apply
+        bare.append(bare_run(node, lan, address, document))
+        node.write(DEFAULT_BRIDGE, f"{link}\n")
         ours.append(own_run(node, lan, address))
+        if (found := status(node)["uplink"]) != link:
+            raise LabError(f"br-ex is over {found}, not over {link}")
     node.remove()
     del lab.nodes[node.name]
     return ours, bare
