@@ -53,11 +53,11 @@ def seen(node: Node, what: str = SEEN) -> list[str]:
     return sorted(line.strip() for line in node.run(what, check=False).stdout.splitlines())
 
 
-def same_again(node: Node, before: list[str], *, timeout: float = 30) -> None:
+def same_again(node: Node, before: list[str], what: str = SEEN, *, timeout: float = 30) -> None:
     """Wait until all is there that was before, and nothing else."""
     with contextlib.suppress(LabError):
-        eventually(lambda: seen(node) == before, "the network from before", timeout=timeout, pause=0.5)
-    now = seen(node)
+        eventually(lambda: seen(node, what) == before, "the network from before", timeout=timeout, pause=0.5)
+    now = seen(node, what)
     assert ([line for line in before if line not in now], [line for line in now if line not in before]) == ([], [])
     assert node.run(f"grep -l -e 169.254 -e 172.30 -e fd69 -e 10.128 {KEYFILES}/*", check=False).stdout == ""
 
