@@ -47,6 +47,7 @@ from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.recorder import Recorder, shown_now
+from nodenet.stages.nmstate.drift import Drift
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
@@ -105,15 +106,23 @@ class NmstateStage:
         self._in_force = InForce(edges.store, pipeline, directory)
         self._tries = Tries()
         self._refusal = Refusal(pipeline, probes, self._in_force)
+        self._drift = Drift(edges, pipeline, self._in_force)
         self._told = ""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
-        """Return the outcome of one pass. Raises LibnmstateMissing."""
+        """Return the outcome of one pass, or of a later look. Raises LibnmstateMissing."""
+        if looked := await self._drift.look(facts, request):
+            return looked
+        self._drift.began()
+        return self._drift.ended(await self._pass(facts, request), request)
+
+    async def _pass(self, facts: Facts, request: Request) -> Outcome:
         try:
             if request.as_read and (edited := self._node_files.edited(facts)):
                 return Skipped(not_applied(edited), facts)
             facts = replace(facts, node_file=None, digest=None, unused=None)
-            facts = replace(facts, left_over=(), renamed=(), file_families=frozenset(), file_addresses=frozenset())
+            facts = replace(facts, left_over=(), renamed=(), changed=())
+            facts = replace(facts, file_families=frozenset(), file_addresses=frozenset())
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -210,7 +219,7 @@ class NmstateStage:
                 around(had_gateway=had_gateway, patience=self._patience(job)) as probing,
             ):
                 left = await self._in_force.difference(job.named, job.wish, transaction)
-                return await self._carry_out(job, transaction, probing, left)
+                return self._drift.in_force(job, await self._carry_out(job, transaction, probing, left))
         except NmstateFailure as failure:
             return await self._again_or_refused(job, failure)
 
