@@ -96,7 +96,7 @@ class BridgeCondition:
 
 def condition_of(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None) -> BridgeCondition:
     """Return the condition of *bridge*; *wanted* is the uplink it should have, None where it should not exist."""
-    profiles = profiles_of(facts, bridge)
+    profiles = profiles_of(facts.profiles, bridge)
     row = facts.bridge(bridge)
     owner = _owner(bridge, row, profiles)
     uplink = facts.uplink_of(bridge)
@@ -104,11 +104,11 @@ def condition_of(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = 
     return BridgeCondition(bridge, owner, uplink, tuple(profile.uuid for profile in profiles), findings)
 
 
-def profiles_of(facts: BridgeFacts, bridge: str) -> tuple[Profile, ...]:
-    """Return the profiles that make *bridge*: its own, then ports, then interfaces, each kind by name."""
-    own = [profile for profile in facts.profiles if profile.kind == "ovs-bridge" and profile.link == bridge]
-    ports = [profile for profile in facts.profiles if profile.kind == "ovs-port" and _controller(profile) in _ids(own)]
-    inside = [profile for profile in facts.profiles if profile not in ports and _controller(profile) in _ids(ports)]
+def profiles_of(profiles: Collection[Profile], bridge: str) -> tuple[Profile, ...]:
+    """Return the *profiles* that make *bridge*: its own, then ports, then interfaces, each kind by name."""
+    own = [profile for profile in profiles if profile.kind == "ovs-bridge" and profile.link == bridge]
+    ports = [profile for profile in profiles if profile.kind == "ovs-port" and _controller(profile) in _ids(own)]
+    inside = [profile for profile in profiles if profile not in ports and _controller(profile) in _ids(ports)]
     return tuple(profile for kind in (own, ports, inside) for profile in sorted(kind, key=lambda each: each.uuid))
 
 
@@ -179,7 +179,7 @@ def foreign_ports(facts: BridgeFacts, bridge: str) -> tuple[str, ...]:
 def _findings(
     facts: BridgeFacts, bridge: str, owner: Owner, uplink: str | None, wanted: str | None
 ) -> Iterator[Finding]:
-    row, profiles = facts.bridge(bridge), profiles_of(facts, bridge)
+    row, profiles = facts.bridge(bridge), profiles_of(facts.profiles, bridge)
     ours = owner is not Owner.FOREIGN
     if owner is Owner.NONE:
         return
@@ -229,7 +229,7 @@ def _left_below(facts: BridgeFacts, bridge: str, uplink: str | None) -> Iterator
     An apply was interrupted: the uplink is a port already and no profile has the addresses any more, or its own profile
     still configures it, beside the bridge's.
     """
-    port = any(each.link == uplink and not each.kind.startswith("ovs-") for each in profiles_of(facts, bridge))
+    port = any(each.link == uplink and not each.kind.startswith("ovs-") for each in profiles_of(facts.profiles, bridge))
     both = uplink is not None and source_of(facts, bridge, uplink).link == bridge
     below = state.addresses(facts.state, uplink or "") - state.addresses(facts.state, bridge)
     stayed = [ip for ip in facts.node_ips if str(ip) in below]
