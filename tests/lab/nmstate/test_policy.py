@@ -77,6 +77,21 @@ def test_br_ex_over_the_link_of_the_default_route(product_node: NodeFactory, lan
     nothing_left(node)
 
 
+def test_a_lost_record_costs_nothing(product_node: NodeFactory, lan: Lan) -> None:
+    """Damaged, of another version, or gone: the document in force is compared, not made again."""
+    node = booted(product_node, lan, CAPTURES + BRIDGE)
+    assert settle(node)["health"] == "ok"
+    for record in ('{"version": 1, "resol', '{"version": 0, "resolved": {}}', None):
+        node.run(["rm", KEPT]) if record is None else node.write(KEPT, record)
+        node.reboot()
+        document = settle(node)
+        assert (document["health"], document["link"]) == ("ok", "br-ex"), document
+        assert stage(document, "nmstate")["detail"] == "worker-0.yml is applied already and the state matches it"
+        assert node.run("nodenetctl diff").stdout == "worker-0.yml changes nothing on this node.\n"
+        node.write(KEPT, "{}\n")
+    assert causes(node) == []
+
+
 def test_an_edited_policy_is_resolved_again(product_node: NodeFactory, lan: Lan) -> None:
     """One that finds nothing, or has a wrong expression, is refused; the network and the document in force stay."""
     node = booted(product_node, lan, CAPTURES + MTU)
