@@ -1,26 +1,27 @@
-"""When is a file tried again whose address another host had?
+"""When is a file tried again whose address another host had, or a policy that found nothing?
 
-With a back-off, for as long as kubelet waits for it: the other host may be switched off, or was an attacker that has
-left. A node that works is not changed without an order.
+For as long as kubelet waits for it: the other host may be switched off, or was an attacker that has left; the network
+that the policy looks at may still come, as a lease does. A node that works is not changed without an order.
 """
 
 from __future__ import annotations
 
 from nodenet.core.apply.retry import TAKEN_SECONDS
 from nodenet.core.backoff import backoff
-from nodenet.core.boot.outcome import Again, Failed
+from nodenet.core.boot.outcome import Again, Failed, Topic
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.published_files import USERS
 from nodenet.ports import Systemd
 
 
 class Taken:
-    """Counts how often a file was refused for the address of another host."""
+    """Counts how often a file was refused for the address of another host; keeps why a policy was refused."""
 
     def __init__(self, systemd: Systemd) -> None:
         """Ask *systemd* whether kubelet waits."""
         self._systemd = systemd
         self._times: tuple[str, int] = ("", 0)
+        self._unresolved: tuple[str, Failed] | None = None
 
     def waits(self, digest: str) -> bool:
         """Return whether the file with *digest* is tried again though it was refused in this boot."""
@@ -34,3 +35,16 @@ class Taken:
             return refused
         self._times = digest, number
         return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *TAKEN_SECONDS)))
+
+    async def too_late(self, digest: str) -> Failed | None:
+        """Return why the policy with *digest* was refused, if kubelet runs by now: its order is missing."""
+        if self._unresolved is None or self._unresolved[0] != digest or not await self._systemd.any_runs(USERS):
+            return None
+        return self._unresolved[1]
+
+    async def unresolved(self, digest: str, refused: Failed) -> Failed:
+        """Return *refused*, of the policy with *digest*, with the events after which it is resolved again."""
+        self._unresolved = digest, refused
+        if await self._systemd.any_runs(USERS):
+            return refused
+        return Failed(refused.problem, refused.facts, Again(frozenset({Topic.KERNEL, Topic.NETWORK_MANAGER})))
