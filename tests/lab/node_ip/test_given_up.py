@@ -20,7 +20,7 @@ method=auto
 """
 KEYFILE = "/etc/NetworkManager/system-connections/uplink.nmconnection"
 SETTINGS = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
-CLAIMS = r'''
+CLAIMS = r"""
 import socket, struct
 
 MAC = bytes.fromhex("02005e100009")
@@ -47,7 +47,7 @@ with socket.socket(socket.AF_PACKET, socket.SOCK_RAW, socket.htons(0x86DD)) as l
         ip = struct.pack("!IHBB", 6 << 28, len(body), 58, 255) + wanted + everybody
         lan.send(bytes.fromhex("333300000001") + MAC + b"\x86\xdd" + ip + body)
         print(socket.inet_ntop(socket.AF_INET6, wanted), flush=True)
-'''
+"""
 
 
 def test_the_node_is_well_soon_after_the_neighbour_has_gone(
