@@ -147,6 +147,8 @@ def test_an_edit_leaves_what_is_of_ovn(booted: Booted) -> None:
     assert [line for line in before if line not in seen(node)] == []
     assert all("10.88.0.111" in line for line in added)
     assert added
+    page = node.run(["nodenetctl", "report", "--html", "-"], timeout=60).stdout
+    assert page.count("patch port to br-int</text>") == page.count("patch port to br-ex</text>") == 1
     assert node.run(f"grep -l -e 169.254 -e 172.30 -e fd69 -e 10.128 {KEYFILES}/*", check=False).stdout == ""
     node.write(FILE, AS_DOCUMENTED)
     node.run("nodenetctl reload --wait", timeout=60)
