@@ -30,7 +30,7 @@ from nodenet.core.fleet.what_if import (  # noqa: E402
     shown_addresses,
     shown_routes,
 )
-from nodenet.core.kernel.iproute_read import from_document  # noqa: E402
+from nodenet.core.kernel.iproute import from_document  # noqa: E402
 
 RECORDS = ROOT / "fixtures" / "what_if"
 PAGE = ROOT / "docs" / "fleet.md"

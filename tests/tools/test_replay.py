@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.report.sources import packed
+from nodenet.edge.report import packed
 from replay import main, unpacked
 
 ARCHIVES = Path(__file__).parents[2] / "fixtures" / "replay"

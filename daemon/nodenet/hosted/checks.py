@@ -26,7 +26,7 @@ from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
 from nodenet.core.hosted_services.vips import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.ports.vips import Checks, UnitProcesses
+from nodenet.ports.hosted_services import Checks, UnitProcesses
 
 log = structlog.get_logger()
 

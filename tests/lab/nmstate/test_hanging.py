@@ -7,7 +7,7 @@ from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node, eventually
 from harness.product import PACKAGES
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from saboteur import add_saboteur
 from story import STATIC, causes, checkpoints, mtu, node_file, nothing_left, settle, shorter, stage, status, story
 

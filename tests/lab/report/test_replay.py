@@ -12,7 +12,7 @@ import pytest
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan
-from nodenet.edge.report import sources
+from nodenet.edge.report import unpacked
 from simulation.replay import NEEDED, replayed
 from story import STATIC, node_file, settle
 
@@ -57,7 +57,7 @@ def test_a_boot_that_fails_fails_in_the_simulation_too(
     archive = tmp_path / "report.tar.gz"
     node.run("nodenetctl report --output /root/report.tar.gz", timeout=90)
     archive.write_bytes(node.path("/root/report.tar.gz").read_bytes())
-    files, notes = sources.unpacked(archive)
+    files, notes = unpacked(archive)
     if KEPT:
         for name in filter(lambda name: name.startswith(NEEDED), files):
             path = Path(KEPT, case, name)

@@ -9,10 +9,10 @@ import pytest
 
 from fakes import FakeFiles, FakeManager, FakeNmstate, FakeProfiles
 from nodenet.core.boot.outcome import Done, Failed, Skipped, Topic, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.errors import NodeFileInvalid, PublishFailed
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.policies import RECORD

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
-from nodenet.core.day_one import host_rules, reading, report
-from nodenet.core.day_one.early import early
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one import host_rules, reading
+from nodenet.core.day_one import rules as report
+from nodenet.core.day_one.document import early
 from nodenet.core.day_one.host_rules import Manifest, machine_configs, of_network_config
-from nodenet.core.day_one.hosts import Cluster, Host, bare_metal_hosts, cluster_of, doubled
+from nodenet.core.day_one.machine_config import Cluster, Host, bare_metal_hosts, cluster_of, doubled
 from nodenet.core.day_one.node_rules import Judgement, Step, Summary, broken_together, judge, machine_config_size
-from nodenet.core.day_one.recognise import named_for_another_tool, template
-from nodenet.core.day_one.rules import Found, Rule, misread, of, ordered
+from nodenet.core.day_one.reading import ArtefactInvalid
+from nodenet.core.day_one.rules import Found, Rule, misread, named_for_another_tool, of, ordered, template
 from nodenet.core.errors import NodeFileInvalid, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import policy

@@ -8,14 +8,14 @@ from dataclasses import field, replace
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.core.apply.missing_links import lacking
+from nodenet.core.apply.awaited_links import lacking
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.uplink import BRIDGE, main_uplink, refuse_another_uplink
 from nodenet.core.errors import NodeFileInvalid, UplinkRefused
 from nodenet.core.fleet.after import After, after
 from nodenet.core.fleet.host import Host, macs_of, reachable
-from nodenet.core.history.left_over import left_over, lines, named_in, owned_after
-from nodenet.core.hostname.name import normalised
+from nodenet.core.history.shown import left_over, left_over_lines, named_in, owned_after
+from nodenet.core.hostname import normalised
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.node_file import content, find, host_values
 from nodenet.core.node_file.content import Desired
@@ -261,7 +261,7 @@ def _left_over(one: Host, before: Snapshot, wish: Desired, old: NodeFile | None)
     unmade = {"links": [{"name": link.name, "mtu": 0} for link in before.links if link.is_nic], "routes": []}
     yield from (
         line.replace("0: ", "the present file: ", 1)
-        for line in lines(left_over(owned_after({}, had, unmade, shown), named_in(wish.document), shown))
+        for line in left_over_lines(left_over(owned_after({}, had, unmade, shown), named_in(wish.document), shown))
     )
 
 

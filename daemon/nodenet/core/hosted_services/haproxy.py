@@ -16,8 +16,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 from nodenet.core.hosted_services.duties import Duty, role_of
-from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
-from nodenet.core.hosted_services.paths import SERVER_STATES
+from nodenet.core.hosted_services.model import SERVER_STATES, Inputs, Role, Service, of_family
 from nodenet.core.ip import Family, IPAddress, family_of
 
 SOCKET = "/run/nodenet-haproxy/admin.sock"

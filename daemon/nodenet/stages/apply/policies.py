@@ -20,8 +20,7 @@ from nodenet.core.nmstate.state import without_addresses
 from nodenet.core.node_file import policy
 from nodenet.core.node_file.find import APPLIED, NodeFile
 from nodenet.core.node_file.yaml_text import Block, load
-from nodenet.core.ownership.difference import without_others
-from nodenet.core.ownership.things import Others
+from nodenet.core.ownership.things import Others, without_others
 from nodenet.ports import Files, Store, Transaction
 from nodenet.stages.apply.records import PRIVATE, STATE, Records
 
