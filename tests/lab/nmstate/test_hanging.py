@@ -73,7 +73,7 @@ TAG = f"c{PYTHON.replace('.', '').replace('python', 'python-')}"
 SHORT = 40
 """Seconds for which a file is tried again, and an undo waited for, in the place of five minutes."""
 AT_MOST = {
-    "nodenet/core/apply/retry.py": ("BUDGET_SECONDS = 300.0", f"BUDGET_SECONDS = {SHORT}.0"),
+    "nodenet/core/apply/new_file.py": ("BUDGET_SECONDS = 300.0", f"BUDGET_SECONDS = {SHORT}.0"),
     "nodenet/stages/apply/undo.py": ("LONGEST_SECONDS = 300.0", f"LONGEST_SECONDS = {SHORT}.0"),
 }
 COMPILED = {

@@ -294,7 +294,7 @@ def changed_node_file(settings: Settings) -> str:
 log = structlog.get_logger()
 
 IN_CHARGE = 3
-"""The exit code that keeps nodenetd from starting; ``core.adoption.skipped`` and the gate of kubelet know it.
+"""The exit code that keeps nodenetd from starting; ``core.adoption.former_chain`` and the gate of kubelet know it.
 
 No error of Python, of a shell or of systemd has it.
 """

@@ -71,7 +71,7 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
 TRIES = 5
-"""So often br-ex is tried without an order, with the growing pauses of ``core.boot.pace``."""
+"""So often br-ex is tried without an order, with the growing pauses of ``core.boot.stage_state``."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
