@@ -48,7 +48,7 @@ MTU = """desiredState:
 """
 
 
-NO_BRIDGE_BUT_HOLD = {path: text.replace("degrade", "hold") for path, text in NO_BRIDGE.items()}
+NO_BRIDGE_BUT_WAIT = {path: text.replace("degrade", "wait") for path, text in NO_BRIDGE.items()}
 
 
 def booted(product_node: NodeFactory, lan: Lan, policy: str) -> Node:
@@ -98,7 +98,7 @@ def test_a_lost_record_costs_nothing(product_node: NodeFactory, lan: Lan) -> Non
 def test_what_a_policy_looks_at_may_come_late(product_node: NodeFactory, lan: Lan) -> None:
     """No default route at the boot, as with a DHCP server that is late: kubelet waits until the route comes."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, router=False))
-    node = product_node(files={OWN: CAPTURES + MTU, **NO_BRIDGE_BUT_HOLD}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={OWN: CAPTURES + MTU, **NO_BRIDGE_BUT_WAIT}, flavour=Flavour.OPENSHIFT)
     node.boot()
     node.wait_until("nodenetctl status --json | grep -q 'no route of this node has destination'", timeout=60)
     assert not node.started("kubelet")
