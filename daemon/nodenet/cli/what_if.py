@@ -105,6 +105,14 @@ def policy_of_report(printed: bytes | None) -> tuple[Policy, tuple[str, ...]]:
     """Return the policy of the settings that `nodenetctl settings` has *printed*, and notes about missing settings."""
     if printed is None:
         return Policy(), ("its settings are not known: the defaults are used",)
+    try:
+        return _read("settings.txt", settings_of_report(printed).encode()), ()
+    except SettingsInvalid as error:
+        return Policy(), (f"its settings cannot be read, the defaults are used: {error.cause}",)
+
+
+def settings_of_report(printed: bytes) -> str:
+    """Return the settings that `nodenetctl settings` has *printed*, as TOML."""
     lines: list[str] = []
     for line in printed.decode(errors="replace").splitlines():
         key, _, rest = line.partition(" ")
@@ -113,10 +121,7 @@ def policy_of_report(printed: bytes | None) -> tuple[Policy, tuple[str, ...]]:
         except ValueError:
             continue
         lines.append(f"{key} = {rest[:end]}")
-    try:
-        return _read("settings.txt", "\n".join(lines).encode()), ()
-    except SettingsInvalid as error:
-        return Policy(), (f"its settings cannot be read, the defaults are used: {error.cause}",)
+    return "\n".join(lines)
 
 
 def _old(one: Host, documents: Mapping[str, bytes]) -> NodeFile | None:

@@ -1,21 +1,23 @@
-"""When is a file tried again whose address another host had, or a policy that found nothing?
+"""When is a file tried again that was refused for what another host did, or a policy that found nothing?
 
-For as long as kubelet waits for it: the other host may be switched off, or was an attacker that has left; the network
-that the policy looks at may still come, as a lease does. A node that works is not changed without an order.
+For as long as kubelet waits for it. A host that had the address, or did not answer, is asked with a back-off: it may be
+switched off, be an attacker that has left, or a router that was starting. The network that a policy looks at may still
+come, as a lease does. A node that works is not changed without an order.
 """
 
 from __future__ import annotations
 
-from nodenet.core.apply.retry import TAKEN_SECONDS
+from nodenet.core.apply.retry import pauses
 from nodenet.core.backoff import backoff
 from nodenet.core.boot.outcome import Again, Failed, Topic
-from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.node_ip.published_files import USERS
+from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.ports import Systemd
 
 
-class Taken:
-    """Counts how often a file was refused for the address of another host; keeps why a policy was refused."""
+class LaterTries:
+    """Counts how often in a row a file was refused for another host; keeps why a policy was refused."""
 
     def __init__(self, systemd: Systemd) -> None:
         """Ask *systemd* whether kubelet waits."""
@@ -31,10 +33,11 @@ class Taken:
         """Return *refused*, with the time of the next try where there is one."""
         number = self._times[1] + 1 if self.waits(digest) else 1
         self._times = "", 0
-        if failure.kind is not FailureKind.TAKEN or await self._systemd.any_runs(USERS):
+        first_and_longest = pauses(failure.kind) if isinstance(failure, ProbeFailed) else None  # it was rolled back
+        if first_and_longest is None or await self._systemd.any_runs(USERS):
             return refused
         self._times = digest, number
-        return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *TAKEN_SECONDS)))
+        return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *first_and_longest)))
 
     async def too_late(self, digest: str) -> Failed | None:
         """Return why the policy with *digest* was refused, if kubelet runs by now: its order is missing."""
