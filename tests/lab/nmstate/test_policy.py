@@ -48,6 +48,7 @@ MTU = """desiredState:
 """
 
 
+COPIED = 'copy-mac-from: "{{ capture.uplink.interfaces.0.name }}"'
 NO_BRIDGE_BUT_WAIT = {path: text.replace("degrade", "wait") for path, text in NO_BRIDGE.items()}
 
 
@@ -157,3 +158,25 @@ def test_a_trial_installs_the_policy_and_keeps_its_document(product_node: NodeFa
     document = settle(node)
     assert (document["health"], mtu(node)) == ("ok", 1401), document
     assert stage(document, "nmstate")["detail"] == "worker-0.yml is applied already and the state matches it"
+
+
+def test_a_policy_with_br_ex_is_edited(product_node: NodeFactory, lan: Lan) -> None:
+    """In two steps, as the page says it: br-ex has the MAC address of its NIC. Here the type of the NIC is veth."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files=dict.fromkeys(NO_BRIDGE, ""), flavour=Flavour.OPENSHIFT)
+    captures = f"""capture:
+  same-mac: interfaces.mac-address=="{node.mac()}"
+  uplink: capture.same-mac | interfaces.type=="veth"
+"""
+    bridge = BRIDGE.replace(
+        "    state: up\n    ipv4: {enabled: true", f"    state: up\n    {COPIED}\n    ipv4: {{enabled: true"
+    )
+    node.write(OWN, captures + bridge)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.write(OWN, f"# edited\n{captures}{bridge}")
+    node.run(["nodenetctl", "reload", "--wait"])
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "br-ex"), document
+    address = node.run(["cat", "/sys/class/net/br-ex/address"]).stdout.strip()
+    assert address == node.mac(), "the captures had to choose"
