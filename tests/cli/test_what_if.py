@@ -87,6 +87,10 @@ def test_who_loses_a_way_out_is_named(fleet: Path, capsys: pytest.CaptureFixture
     [
         (MTU.replace("mtu:", "mtuu:"), "mtuu"),
         (MTU.replace("eth0", "eth7"), "worker-5.yml names eth7, and this host has no such link"),
+        (
+            f"{MTU}  identifier: mac-address\n  mac-address: '02:00:00:00:00:99'\n",
+            "worker-5.yml names eth0 with the MAC address 02:00:00:00:00:99, and this host has no such link",
+        ),
         ("interfaces: [", "worker-5.yml"),
     ],
 )
