@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profiles import Profile
-from simulation.keyfile import client6, gateways_of, ip_address, metric_of, static_of
+from simulation.keyfile import bond_of, client6, gateways_of, ip_address, is_port, metric_of, static_of
 from simulation.wire import ROUTER6
 
 if TYPE_CHECKING:
@@ -321,6 +321,9 @@ class Addressing:
             return
 
         def gone() -> None:
+            profile = self._manager.memory.profiles.get(device.profile or "")
+            if not at_once and profile and (is_port(profile) or bond_of(profile)):
+                return  # seen on booted nodes: a port stays in its bridge or bond
             if device.carrier_lost == number and devices.get((device.kind, link)) is device:
                 self._manager.down(device)
                 device.state = 20

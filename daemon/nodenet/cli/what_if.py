@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     by_place = {one.place: made for one, made in found}
     outcomes = what_if.duplicates([by_place[one.place] for one in kept])
     waves = what_if.roll_out(outcomes)
+    left_out += [(name, "it is the file of none of these hosts") for name in files.of_no_host(one.name for one in kept)]
     if arguments.json:
         print(json.dumps(_document(outcomes, waves, left_out), indent=1))
     else:

@@ -36,7 +36,7 @@ def test_a_foreign_bridge_is_reported_and_never_ours_to_change() -> None:
 def test_the_profiles_of_a_bridge_begin_with_its_own() -> None:
     """They are deleted from the end, so that no freed link is attached again."""
     facts = facts_of(CASES / "standing-ours")
-    kinds = [profile.kind for profile in profiles_of(facts, "br-ex")]
+    kinds = [profile.kind for profile in profiles_of(facts.profiles, "br-ex")]
     assert kinds[0] == "ovs-bridge"
     assert kinds[1:3] == ["ovs-port", "ovs-port"]
     assert set(kinds[3:]) == {"ovs-interface", "802-3-ethernet"}

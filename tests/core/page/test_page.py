@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -295,6 +296,14 @@ def test_ten_thousand_links_in_a_circle_with_ten_thousand_problems() -> None:
     text = " ".join(shown(files).of("main"))
     assert "more links, which are in the archive" in text
     assert "Left out: the page would be too large" in text
+
+
+@pytest.mark.parametrize("name", ["ovs-show.txt", "resolv.conf"])
+def test_blank_lines_do_not_take_the_square_of_their_number(name: str) -> None:
+    """A part of an archive has millions of lines at most."""
+    began = time.process_time()
+    shown({**SMALL, name: "\n" * 200_000})
+    assert time.process_time() - began < 5
 
 
 def test_a_browser_may_load_nothing_and_run_nothing() -> None:

@@ -321,9 +321,9 @@ def test_a_proven_file_is_rolled_back_for_what_answered_before_alone() -> None:
 
 def test_after_an_interruption_any_gateway_will_do() -> None:
     """What answers before the second apply may be what the first one left."""
-    before = replace(look_at(DHCP, {}, Scope()), interrupted=True)
+    before = replace(look_at(DHCP, {}, Scope()), had_gateway=True)
     nothing = look_at(DHCP, dict.fromkeys(questions(DHCP, (), Scope()), Answer.NO), Scope())
     there = look_at(DHCP, dict.fromkeys(questions(DHCP, (), Scope()), Answer.YES), Scope())
-    said = "the gateway 192.0.2.1 does not answer on eth0, and one answered before an earlier apply of this file"
+    said = "the gateway 192.0.2.1 does not answer on eth0, and one answered when the node last worked"
     assert verdict(before, nothing).failed == (said,)
     assert verdict(before, there).failed == ()

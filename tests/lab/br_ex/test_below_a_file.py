@@ -7,7 +7,9 @@ import pytest
 from br_ex.test_make import BRIDGED, SETTINGS, audits, identity, writes_nothing
 from factories import NodeFactory
 from harness import Flavour, Lan
-from story import CLUSTER, causes, node_file, settle, stage
+from story import CLUSTER, STATIC, causes, node_file, settle, stage, status
+
+PORTS = "ovs-vsctl list-ports br-ex"
 
 
 @pytest.mark.usefixtures("lan")
@@ -71,3 +73,29 @@ def test_network_manager_is_started_again_during_a_trial(product_node: NodeFacto
     assert (document["health"], document["problems"], stage(document, "nmstate")["status"]) == ("ok", [], "skipped")
     assert identity(node, "br-ex") == before
     assert node.run("ip link show br7", check=False).returncode != 0
+
+
+def test_a_cable_that_is_out_takes_no_file_into_force_again(product_node: NodeFactory, lan: Lan) -> None:
+    """Without a carrier NetworkManager attaches no NIC; the file was applied to it then, and failed its verification.
+
+    In a running node a port without a carrier stays in br-ex, also while NetworkManager and nodenetd are started again.
+    """
+    lan.stop_dhcp()
+    files = {SETTINGS: BRIDGED, node_file("worker-0.yml"): STATIC}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert (settle(node)["health"], "eth0" in node.run(PORTS).stdout) == ("ok", True)
+    before = audits(node)
+    node.set_carrier("eth0", up=False)
+    node.run("sleep 7; systemctl restart nodenetd", timeout=60)
+    settle(node)
+    assert ("eth0" in node.run(PORTS).stdout, audits(node)) == (True, before)
+    node.off()
+    node.boot()
+    node.set_carrier("eth0", up=False)
+    node.wait_until("nodenetctl status --json | grep -q 'eth0 has no carrier'", timeout=60)
+    assert stage(status(node), "nmstate")["status"] == "skipped"
+    node.set_carrier("eth0", up=True)
+    document = settle(node, timeout=120)
+    assert (document["health"], document["link"], document["problems"]) == ("ok", "br-ex", [])
+    assert causes(node) == []

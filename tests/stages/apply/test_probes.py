@@ -130,7 +130,7 @@ def test_after_an_interrupted_apply_the_gateway_is_waited_for_as_after_a_loss_of
     kept: list[bool] = []
 
     async def story() -> None:
-        probing = Probing(rig.probes, file("d"), WISH, proven=False, interrupted=True)
+        probing = Probing(rig.probes, file("d"), WISH, proven=False, had_gateway=True)
         await probing.begin()
         assert probing.way_out
         if comes:

@@ -16,6 +16,7 @@ from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_ip.kubelets import KUBELET
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import PATIENCE_SECONDS
@@ -215,6 +216,7 @@ def cut_off_on_a_full_disk() -> Node:
 async def test_the_cause_of_a_refusal_is_named_on_a_full_disk() -> None:
     """The rollback worked; before, the status only said that there was no room, and how to apply the file again."""
     node = cut_off_on_a_full_disk()
+    node.systemd.running.add(KUBELET)
     outcome = await node.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.problem.cause == (

@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 from collections import Counter
 from dataclasses import dataclass, field, replace
+from functools import partial
 from ipaddress import ip_address, ip_network
 from pathlib import PurePath, PurePosixPath
 
@@ -46,6 +47,7 @@ from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_ip.kubelets import KUBELET
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.report import PATH
 from nodenet.core.probes.verdict import ProbeFailed
@@ -59,12 +61,12 @@ from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.nmstate.going_back import GoingBack
+from nodenet.stages.nmstate.later_tries import LaterTries
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.other_names import OtherNames
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.settling import Settling
 from nodenet.stages.nmstate.stage import NmstateStage
-from nodenet.stages.nmstate.taken import Taken
 
 EDGES = ("files", "manager", "nmstate", "ovsdb", "clock", "profiles", "kernel", "neighbours", "standing")
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
@@ -104,9 +106,9 @@ class Rig:
         self.changes, self.undo = Changes(edges), Undo(edges)
         self.pipeline = Pipeline(edges, Settings())
         going_back, recorder = GoingBack(edges, self.pipeline), Recorder.of(edges, Settings())
-        taken = Taken(self.systemd)
+        later_tries = LaterTries(self.systemd)
         names = OtherNames(self.kernel, edges.profiles, self.files, self.clock)
-        own = (self.pipeline, settling, self.probes, quarantine, missing, going_back, recorder, names, taken)
+        own = (self.pipeline, settling, self.probes, quarantine, missing, going_back, recorder, names, later_tries)
         self.stage = NmstateStage(edges, *own, DIRECTORY)
 
     async def attempt(self, facts: Facts = NAMED, request: Request = NOTHING) -> Outcome:
@@ -674,9 +676,10 @@ def online() -> Rig:
     return Rig(kernel=FakeKernel(ONLINE), neighbours=FakeNeighbours({GATEWAY}))
 
 
-async def test_a_file_that_cuts_the_node_off_is_rolled_back_and_not_tried_again() -> None:
+async def test_a_file_that_cuts_the_node_off_is_rolled_back_and_not_tried_again_under_kubelet() -> None:
     """The probe is the cause; the corrected file is applied at once, and this one if a reload asks for it."""
     rig = online()
+    rig.systemd.running.add(KUBELET)
 
     def cut() -> None:
         rig.neighbours.there.clear()
@@ -849,7 +852,7 @@ def cut_short(boot_id: str, *, good: bool) -> Rig:
 
 CUT_OFF = (
     "worker-0.yml failed its probes (the gateway 192.0.2.1 does not answer on eth0, "
-    "and one answered before an earlier apply of this file): "
+    "and one answered when the node last worked): "
     "the last known good worker-0.yml is used in its place"
 )
 
@@ -1047,3 +1050,24 @@ async def test_a_gateway_that_answers_late_in_a_boot_saves_the_node(has_other: b
         assert outcome.problem.message is Message.PROBE_FAILED
     else:
         assert isinstance(outcome, Done)
+
+
+async def test_a_silent_gateway_is_compared_with_what_answered_when_the_node_last_worked() -> None:
+    """A new file of a node whose router is off: it is kept if a gateway answers with it, and else tried again."""
+    for probes, gateway in (("gateway 192.0.2.1", False), ("gateway 192.0.2.1", True), ("", False)):
+        rig = quarantined()
+        rig.kernel.now = ONLINE
+        del rig.files.content[str(NEW_FILE)]
+        good = entry.parse(rig.files.content[str(path_of(1))], 1)
+        rig.files.content[str(path_of(1))] = entry.render(replace(good, probes=probes), 1 << 20)
+        rig.nmstate.during_apply = partial(rig.neighbours.there.update, {GATEWAY} if gateway else ())
+        outcome = await rig.attempt()
+        if gateway or not probes:
+            assert isinstance(outcome, Done)
+            continue
+        assert isinstance(outcome, Failed)
+        assert "and one answered when the node last worked" in outcome.problem.cause
+        assert outcome.again
+        assert outcome.again.seconds == 60
+        rig.nmstate.during_apply = partial(rig.neighbours.there.add, GATEWAY)  # the router has started
+        assert isinstance(await rig.attempt(), Done)

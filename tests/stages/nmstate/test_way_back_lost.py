@@ -213,7 +213,7 @@ async def test_a_refused_file_is_not_kept_in_the_next_boot_where_no_gateway_answ
     assert isinstance(refused, Failed)
     assert (
         refused.problem.cause == "worker-0.yml: the gateway 192.0.2.1 does not answer on eth0, "
-        "and one answered before an earlier apply of this file"
+        "and one answered when the node last worked"
     )
     assert node.nmstate.committed == []
 

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import pytest
 from structlog.testing import capture_logs
 
 from fakes import FakeClock, FakeFiles, FakeKernel, FakeProfiles
 from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting, detail_of
 from nodenet.core.boot.request import NOTHING, Request
 from nodenet.core.errors import NodeFileInvalid, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.published_files import PRIMARY, RUN
 from nodenet.stages.node_ip.raise_links import TIMES, RaiseLinks
@@ -56,7 +58,9 @@ async def test_a_link_that_stays_down_is_set_up_after_a_while() -> None:
     assert isinstance(first, Waiting)
     assert (first.reason, first.seconds, first.topics) == (WAITS.reason, 5.0, WAITS.topics | {Topic.KERNEL})
     assert rig.kernel.raised == []
-    assert await rig.after(5.0) == WAITS
+    second = await rig.after(5.0)
+    assert isinstance(second, Waiting)
+    assert (second.reason, second.topics) == (WAITS.reason, WAITS.topics)
     assert rig.kernel.raised == ["eth0"]
 
 
@@ -122,3 +126,48 @@ async def test_the_wait_goes_on_where_the_kernel_refuses() -> None:
     await rig.after(0.0)
     rig.kernel.broken = Unavailable("eth0 cannot be set up: Operation not permitted")
     assert await rig.after(5.0) == WAITS
+
+
+def given_up() -> Rig:
+    """Return a node whose only link has a carrier, and is activated no more."""
+    rig = Rig(Link(2, "eth0"), states={"eth0": "disconnected"})
+    profile = Profile("u", "eth0", "802-3-ethernet", "eth0")
+    rig.profiles.found = replace(rig.profiles.found, profiles=(profile,))
+    return rig
+
+
+async def test_a_link_that_networkmanager_has_given_up_is_activated_again_and_again() -> None:
+    """With growing pauses; another host may answer its duplicate address detection for a while. It is said once."""
+    rig = given_up()
+    tries: list[int] = []
+    pauses: list[float] = []
+    with capture_logs() as logged:
+        for _ in range(6):
+            outcome = await rig.after(pauses[-1] if pauses else 0.0)
+            assert isinstance(outcome, Waiting)
+            pauses.append(outcome.seconds)
+            tries.append(len(rig.profiles.done))
+    assert (tries, pauses) == ([0, 1, 2, 3, 4, 5], [5, 5, 10, 20, 30, 30])
+    assert rig.profiles.done == [("connect", "eth0")] * 5
+    assert detail_of(outcome).startswith("NetworkManager could not activate eth0 and has given up")
+    assert len([line for line in logged if line.get("message") is Message.NODE_IP_NOTE]) == 1
+    rig.profiles.found = replace(rig.profiles.found, states={"eth0": "activated"})
+    assert [detail_of(await rig.after(30.0)) for _ in range(2)] == [WAITS.reason] * 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"states": {"eth0": "disconnected (it was asked for)"}},
+        {"states": {"eth0": "getting its IP configuration"}},
+        {"profiles": (Profile("u", "p", "x", "eth0", settings={"connection": {"autoconnect": False}}),)},
+        {"profiles": ()},
+    ],
+    ids=["an-administrator", "under-way", "by-hand-only", "no-profile"],
+)
+async def test_what_networkmanager_has_not_given_up_is_left_to_it(change: dict[str, Any]) -> None:
+    rig = given_up()
+    rig.profiles.found = replace(rig.profiles.found, **change)
+    for _ in range(4):
+        await rig.after(5.0)
+    assert rig.profiles.done == []

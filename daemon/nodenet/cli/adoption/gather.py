@@ -86,7 +86,7 @@ def seen_bridges() -> tuple[SeenBridge, ...]:
         condition = condition_of(facts, name)
         if condition.owner is Owner.NONE:
             continue
-        profiles = profiles_of(facts, name)
+        profiles = profiles_of(facts.profiles, name)
         kept = tuple(each.uuid for each in profiles if _is_kept(each.path))
         memory = tuple(each.uuid for each in profiles if not _is_kept(each.path))
         found.append(SeenBridge(name, condition.owner, condition.uplink, kept, memory))

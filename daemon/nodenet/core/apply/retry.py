@@ -17,8 +17,9 @@ MAY_PASS = frozenset(
 )
 """Worth another try. Not a failed verification: libnmstate has applied twice by then and looked ten times."""
 
-TAKEN_SECONDS = (5.0, 60.0)
-"""The first and the longest pause before a file is tried again whose address another host had."""
+_PAUSES = {FailureKind.TAKEN: (5.0, 60.0), FailureKind.PROBE: (60.0, 900.0)}
+"""The first and the longest pause before a file is tried again that was refused for another host: it had an address of
+the file, or did not answer. The latter takes the node from its network for a while each time."""
 TRIES = 3
 BUDGET_SECONDS = 300.0
 """No further try begins once so much time has passed since the first one began: kubelet is waiting."""
@@ -28,6 +29,11 @@ def is_permanent(failure: NmstateFailure) -> bool:
     """Return whether no further try can succeed on this kernel."""
     said = f"{failure.cause} {failure.said}".lower()
     return any(words in said for words in PERMANENT)
+
+
+def pauses(kind: FailureKind) -> tuple[float, float] | None:
+    """Return the first and the longest pause before a file that was refused so is tried again; None: it is not."""
+    return _PAUSES.get(kind)
 
 
 def may_try_again(failure: NmstateFailure, tries: int, seconds: float) -> bool:

@@ -24,6 +24,8 @@ class Facts:
     """Whether the node file makes br-ex by itself."""
     left_over: tuple[str, ...] = ()
     """What earlier node files have made and the present one does not name, by the entry of the history."""
+    changed: tuple[str, ...] = ()
+    """What another program has changed since of what the node file asks for."""
     file_families: frozenset[Family] = frozenset()
     """The families in which the node file gives the node a way out."""
     file_addresses: frozenset[IPAddress] = frozenset()

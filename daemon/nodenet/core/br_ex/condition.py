@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from nodenet.core.br_ex.facts import ADOPTED, MARK, BridgeFacts
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.br_ex.source import source_of
+from nodenet.core.br_ex.source import source_of, takes_over
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.way_back import Network
 from nodenet.core.network_manager.objects import Inventory
@@ -50,6 +50,7 @@ class Rule(StrEnum):
     PORT_WITHOUT_LINK = "port-without-link"
     WITHOUT_UPLINK = "without-uplink"
     OTHER_UPLINK = "other-uplink"
+    TAKES_OVER = "takes-over"
     FOREIGN_BRIDGE = "foreign-bridge"
     FOREIGN_PORT = "foreign-port"
     NOT_MARKED = "not-marked"
@@ -95,7 +96,7 @@ class BridgeCondition:
 
 def condition_of(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = None) -> BridgeCondition:
     """Return the condition of *bridge*; *wanted* is the uplink it should have, None where it should not exist."""
-    profiles = profiles_of(facts, bridge)
+    profiles = profiles_of(facts.profiles, bridge)
     row = facts.bridge(bridge)
     owner = _owner(bridge, row, profiles)
     uplink = facts.uplink_of(bridge)
@@ -103,11 +104,11 @@ def condition_of(facts: BridgeFacts, bridge: str = BRIDGE, wanted: str | None = 
     return BridgeCondition(bridge, owner, uplink, tuple(profile.uuid for profile in profiles), findings)
 
 
-def profiles_of(facts: BridgeFacts, bridge: str) -> tuple[Profile, ...]:
-    """Return the profiles that make *bridge*: its own, then ports, then interfaces, each kind by name."""
-    own = [profile for profile in facts.profiles if profile.kind == "ovs-bridge" and profile.link == bridge]
-    ports = [profile for profile in facts.profiles if profile.kind == "ovs-port" and _controller(profile) in _ids(own)]
-    inside = [profile for profile in facts.profiles if profile not in ports and _controller(profile) in _ids(ports)]
+def profiles_of(profiles: Collection[Profile], bridge: str) -> tuple[Profile, ...]:
+    """Return the *profiles* that make *bridge*: its own, then ports, then interfaces, each kind by name."""
+    own = [profile for profile in profiles if profile.kind == "ovs-bridge" and profile.link == bridge]
+    ports = [profile for profile in profiles if profile.kind == "ovs-port" and _controller(profile) in _ids(own)]
+    inside = [profile for profile in profiles if profile not in ports and _controller(profile) in _ids(ports)]
     return tuple(profile for kind in (own, ports, inside) for profile in sorted(kind, key=lambda each: each.uuid))
 
 
@@ -178,7 +179,7 @@ def foreign_ports(facts: BridgeFacts, bridge: str) -> tuple[str, ...]:
 def _findings(
     facts: BridgeFacts, bridge: str, owner: Owner, uplink: str | None, wanted: str | None
 ) -> Iterator[Finding]:
-    row, profiles = facts.bridge(bridge), profiles_of(facts, bridge)
+    row, profiles = facts.bridge(bridge), profiles_of(facts.profiles, bridge)
     ours = owner is not Owner.FOREIGN
     if owner is Owner.NONE:
         return
@@ -200,7 +201,11 @@ def _findings(
     for name in foreign_ports(facts, bridge) if ours else ():
         sentence = f"another program added the port {name} to {bridge}; nodenet does not change it"
         yield Finding(Rule.FOREIGN_PORT, bridge, sentence, ours=False, port=name)
-    yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
+    if wanted is not None and takes_over(facts, bridge, wanted):
+        sentence = f"{bridge} is over {uplink}, and {wanted} takes its place"
+        yield Finding(Rule.TAKES_OVER, bridge, sentence, ours)
+    else:
+        yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
     yield from _left_below(facts, bridge, uplink) if owner is Owner.OURS else ()
     if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE} and not (row and row.external_ids.get(ADOPTED) == uplink):
         who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"
@@ -224,7 +229,7 @@ def _left_below(facts: BridgeFacts, bridge: str, uplink: str | None) -> Iterator
     An apply was interrupted: the uplink is a port already and no profile has the addresses any more, or its own profile
     still configures it, beside the bridge's.
     """
-    port = any(each.link == uplink and not each.kind.startswith("ovs-") for each in profiles_of(facts, bridge))
+    port = any(each.link == uplink and not each.kind.startswith("ovs-") for each in profiles_of(facts.profiles, bridge))
     both = uplink is not None and source_of(facts, bridge, uplink).link == bridge
     below = state.addresses(facts.state, uplink or "") - state.addresses(facts.state, bridge)
     stayed = [ip for ip in facts.node_ips if str(ip) in below]

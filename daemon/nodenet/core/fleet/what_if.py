@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from ipaddress import ip_address
 from typing import Any
@@ -78,6 +79,18 @@ class NewFiles:
         filled = host_values.filled(name, file.text, table, row)
         host_values.need_all(name, file.text, table)
         return find.read(name, filled.encode())
+
+    def of_no_host(self, hosts: Iterable[str]) -> list[str]:
+        """Return the files that are for one host, and for none of *hosts*: a name may be wrong."""
+        used = set[str | None]()
+        for host in hosts:
+            with suppress(NodeFileInvalid):  # two files for one host: that host has the problem
+                used.add(find.search(normalised(host), self.listing).found)
+        return [
+            name
+            for name in self.listing
+            if content.is_node_file(name) and not find.is_of_cluster(name) and name not in used
+        ]
 
     def desired(self, file: NodeFile) -> Desired:
         """Return what *file* asks for. Raises NodeFileInvalid for what is wrong with it."""

@@ -90,6 +90,11 @@ class Entry:
     """The names of NICs that were other ones than in the node file, by these."""
 
     @property
+    def had_gateway(self) -> bool:
+        """Whether a gateway answered when the node began to work with it, as its probes say."""
+        return "gateway " in self.probes
+
+    @property
     def in_force(self) -> bool:
         """Whether the change brought its node file into force."""
         return self.result is Result.COMMITTED and self.kind not in OF_BRIDGES

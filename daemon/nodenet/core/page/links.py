@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 from typing import Any
 
 from nodenet.core.page.markup import Parts, entries, pill, strings, table, text
@@ -19,9 +20,9 @@ OF_PODS = frozenset({"veth", OPEN_VSWITCH, "geneve", "vxlan", "dummy", "ifb"})
 """Kinds of links that are drawn only if they have an address or a part in the path of a node IP."""
 NEIGHBOUR = {"REACHABLE": "answers", "FAILED": "does not answer", "INCOMPLETE": "does not answer"}
 """States of the kernel's neighbour table that say something; STALE only says that it was not asked lately."""
-_NEIGHBOUR = re.compile(r"^(\S+) dev (\S+)\b.*?\b([A-Z]+)\s*$", re.MULTILINE)
+_NEIGHBOUR = re.compile(r"^(\S+) dev (\S+)\b.*?\b([A-Z]+)[ \t]*$", re.MULTILINE)
 _OF_BRIDGE = re.compile(
-    r"^\s*(?:(Bridge|Interface) |(options): \{.*?\bpeer=)\"?([^\s\",}]+)\"?(?:[,}].*)?$", re.MULTILINE
+    r"^[ \t]*(?:(Bridge|Interface) |(options): \{.*?\bpeer=)\"?([^\s\",}]{1,255}+)\"?(?:[,}].*)?$", re.MULTILINE
 )
 """Of what `ovs-vsctl show` prints: the interfaces of a bridge follow its name, the peer a patch port."""
 _SPEED = re.compile(r"^([^/\s]+)/speed:(\d{1,7})$", re.MULTILINE)
@@ -75,20 +76,20 @@ def read(parts: Parts, status: Mapping[str, Any]) -> Drawing:
     addresses = {str(each.get("ifname")): each for each in entries(snapshot, "addresses")}
     items = items or [{**addresses.get(str(each.get("ifname")), {}), **each} for each in entries(snapshot, "links")]
     speeds = {name: _speed(int(speed)) for name, speed in _SPEED.findall(parts.words("speeds.txt"))}
-    below: dict[str, list[str]] = {}
+    below: dict[str, dict[str, None]] = {}
     for item in items:
         name, master, lower = (str(item.get(key) or "") for key in ("ifname", "master", "link"))
         if master and master not in HIDDEN:
-            below.setdefault(master, []).append(name)
+            below.setdefault(master, {})[name] = None
         if lower and _kind(item) != "veth":  # the other end of a veth is not below it
-            below.setdefault(name, []).append(lower)
+            below.setdefault(name, {})[lower] = None
     switches, patches = _switches(parts, status)
     for bridge, ports in switches.items():
-        below.setdefault(bridge, []).extend(each for each in ports if each not in below.get(bridge, ()))
+        below.setdefault(bridge, {}).update(dict.fromkeys(ports))
     links = tuple(
         replace(
             one,
-            below=tuple(below.get(one.name, ())[:64]),
+            below=tuple(islice(below.get(one.name, ()), 64)),
             patched=tuple(sorted(patches.get(one.name, ())))[:64],
             kind=OPEN_VSWITCH if one.name in switches else one.kind,
         )
@@ -168,7 +169,7 @@ def _outside(parts: Parts, snapshot: Mapping[str, Any]) -> Iterator[Outside]:
             way = way or link
             answer = NEIGHBOUR.get(states.get((gateway, link), "")) or probed.get(("gateway", gateway), "")
             yield Outside("gateway", gateway, link, answer)
-    servers = re.findall(r"^\s*nameserver\s+(\S+)", parts.words("resolv.conf"), re.MULTILINE)
+    servers = re.findall(r"^[ \t]*nameserver[ \t]+(\S+)", parts.words("resolv.conf"), re.MULTILINE)
     for server in dict.fromkeys(servers):
         if not server.startswith("127.") and server != "::1":
             yield Outside("DNS server", server, way, probed.get(("DNS server", server), ""))

@@ -18,7 +18,8 @@ from nodenet.core.node_file.links import Demands, Hop, Lease
 from nodenet.core.probes.questions import Answer, Kind, Look
 from nodenet.core.value import frozen
 
-EARLIER = "one answered before an earlier apply of this file"
+EARLIER = "one answered when the node last worked"
+"""Before an apply of this file that was interrupted, or with the last known good file."""
 
 
 @frozen
@@ -67,7 +68,7 @@ def _of(families: frozenset[Family], before: Look, after: Look) -> Iterator[Loss
     answered = before.answering(families)
     if answered:
         old = min(hop.gateway for hop in answered)
-    elif before.interrupted and before.gateway is None:
+    elif before.owes_gateway:
         old = ""
     else:
         return

@@ -74,8 +74,9 @@ class Look:
     are the families of each link's addresses that others can reach; *leased* those that the link has from a server, as
     NetworkManager and not the kernel says it: NetworkManager leaves an address on the link for 15 s after it has given
     its lease up. *asked*: what the file that is applied after this look asks for, and *required* the families that the
-    node needs whatever the file asks for. *proven*: the node has worked with that file. *interrupted*: an apply of
-    that file was interrupted on a node that had a gateway, and the gateway may be lost since.
+    node needs whatever the file asks for. *proven*: the node has worked with that file. *had_gateway*: a gateway
+    answered before an apply of that file that was interrupted, or with the last known good file; one must answer after
+    the apply, also if none answers now.
     """
 
     answers: Mapping[Question, Answer]
@@ -86,7 +87,7 @@ class Look:
     asked: Demands = NO_DEMANDS
     required: frozenset[Family] = frozenset()
     proven: bool = False
-    interrupted: bool = False
+    had_gateway: bool = False
 
     @property
     def way_out(self) -> Question | None:
@@ -98,6 +99,11 @@ class Look:
         """A gateway that answers."""
         yes = (question for question, answer in self.answers.items() if answer is Answer.YES)
         return next((question for question in yes if question.kind is Kind.GATEWAY), None)
+
+    @property
+    def owes_gateway(self) -> bool:
+        """Whether one must answer after the apply although none answers now."""
+        return self.had_gateway and self.gateway is None
 
     def answering(self, families: Collection[Family]) -> frozenset[Hop]:
         """Return the gateways of routes of *families* that answer."""

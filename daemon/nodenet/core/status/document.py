@@ -15,6 +15,7 @@ from nodenet.core.ip import Family
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
+from nodenet.core.trial import drift
 from nodenet.core.trial.trial import Trial, described
 from nodenet.core.value import frozen
 
@@ -175,7 +176,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "node_ip_places": _places(facts),
         "node_ips_missing": status.drift is not None,
         "link": selection.link if selection else None,
-        "notes": [*(selection.notes if selection else ()), *status.uplink_notes],
+        "notes": [*(selection.notes if selection else ()), *status.uplink_notes, *_changed(facts)],
         "left_over": list(facts.left_over),
         "renamed": [{"name": name, "link": link, "mac": mac} for name, link, mac in facts.renamed],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),
@@ -185,6 +186,11 @@ def document(status: BootStatus) -> dict[str, Any]:
         "problems": problems,
         "stages": [_stage(stage, status.inhibitors) for stage in boot.stages],
     }
+
+
+def _changed(facts: Facts) -> tuple[str, ...]:
+    """Return the note about what another program has changed of the network."""
+    return (drift.sentence(facts.node_file or "the node file", facts.changed),) if facts.changed else ()
 
 
 def line(status: BootStatus) -> str:

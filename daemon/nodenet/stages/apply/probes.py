@@ -212,7 +212,7 @@ class Probes:
             try:
                 snapshot = self.edges.kernel.snapshot()
                 # After an interruption the link may have come up moments ago, and its changes since are not known.
-                learns = before.look.interrupted or has_restarted(before.snapshot, snapshot, _links(wish))
+                learns = before.look.owes_gateway or has_restarted(before.snapshot, snapshot, _links(wish))
                 more = self.forward_seconds if learns else 0.0
                 held, given_up = await self._leases_held(before, snapshot, time() - began)
                 look = await self._round(before, look, snapshot, held)

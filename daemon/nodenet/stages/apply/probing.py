@@ -33,16 +33,16 @@ async def probing_around(  # noqa: PLR0913  (what is known about the file)
     wish: Desired,
     *,
     proven: bool,
-    interrupted: bool = False,
+    had_gateway: bool = False,
     patience: float = 0.0,
 ) -> AsyncIterator[Probing]:
     """Yield the probes around one apply of *file*.
 
     *proven*: the node has worked with it; mostly it is not applied again. For a new file the probes before the apply
-    begin now, beside other work. *interrupted*: as in ``Look``. *patience*: as in ``Probes.before``, for the first try
+    begin now, beside other work. *had_gateway*: as in ``Look``. *patience*: as in ``Probes.before``, for the first try
     of a new file.
     """
-    probing = Probing(probes, file, wish, proven=proven, interrupted=interrupted)
+    probing = Probing(probes, file, wish, proven=proven, had_gateway=had_gateway)
     if not proven:
         probing.start(0.0 if probes.has_begun(file.digest) else patience)
     try:
@@ -60,10 +60,10 @@ class Probing:
     """The probes around one apply."""
 
     def __init__(
-        self, probes: Probes, file: NodeFile, wish: Desired, *, proven: bool, interrupted: bool = False
+        self, probes: Probes, file: NodeFile, wish: Desired, *, proven: bool, had_gateway: bool = False
     ) -> None:
         """Ask through *probes*, for *file*."""
-        self._proven, self._interrupted = proven, interrupted
+        self._proven, self._had_gateway = proven, had_gateway
         self._probes = probes
         self._file = file
         self._wish = wish
@@ -99,12 +99,12 @@ class Probing:
         if not self._running:
             return
         before = await self._running
-        look = replace(before.look, proven=self._proven, interrupted=self._interrupted)
+        look = replace(before.look, proven=self._proven, had_gateway=self._had_gateway)
         self._before = replace(before, look=self._probes.remember(self._file.digest, look, before.wish))
         if before.duplicates:
             self._refuse(await before.duplicates.taken())
         self._before = replace(self._before, leases=await self._probes.leases(before.wish))  # as late as may be
-        self.way_out = self._interrupted or self._before.look.way_out is not None
+        self.way_out = self._had_gateway or self._before.look.way_out is not None
 
     async def accept(self) -> None:
         """Return when the apply may be committed.

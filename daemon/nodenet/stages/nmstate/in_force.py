@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 from nodenet.core.apply.intent import Phase
 from nodenet.core.boot.facts import Facts
+from nodenet.core.br_ex.condition import profiles_of
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import PublishFailed
+from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
@@ -57,7 +60,20 @@ class InForce:
         )  # raises too, unless only bridges were in the way
         if refused and not known:
             raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
-        return left
+        return below_bridge.still_asked(left, await self._to_come(above)) if left else left
+
+    async def _to_come(self, bridges: Collection[str]) -> frozenset[str]:
+        """Return the links that get below *bridges* with their carrier: NetworkManager activates no NIC without one.
+
+        Raises Unavailable.
+        """
+        others = self._pipeline.others
+        dark = {each.name for each in others.kernel.snapshot().links if not each.carrier}
+        if not dark:
+            return frozenset()
+        profiles = (await others.profiles.inventory()).profiles
+        found = (each for bridge in bridges for each in profiles_of(profiles, bridge))
+        return frozenset(each.link for each in found if each.link in dark and not each.kind.startswith("ovs-"))
 
     def is_only_compared(self, file: NodeFile) -> bool:
         """Return whether *file* is not applied while NetworkManager is starting: it is in force, and verified."""

@@ -59,6 +59,11 @@ class Quarantine:
         """Return whether another file than *file* is known good and may be used in its place."""
         return bool(self._limit) and self._last_good(file, hostname, "")[0] is not None
 
+    def had_gateway(self, file: NodeFile, hostname: str | None) -> bool:
+        """Return whether a gateway answered with the last known good file, if that is another one than *file*."""
+        good = self._last_good(file, hostname, "")[0]
+        return good is not None and good.had_gateway
+
     def was_cut_short(self, record: Intent | None, file: NodeFile, hostname: str | None) -> bool:
         """Return whether an apply of *file* was interrupted that may have cut the node off, and there is a way back."""
         if record is None or not intent.cut_short(record, file.digest):

@@ -47,9 +47,11 @@ from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
 from nodenet.stages.apply.recorder import Recorder, shown_now
+from nodenet.stages.nmstate.drift import Drift
 from nodenet.stages.nmstate.going_back import GoingBack
 from nodenet.stages.nmstate.in_force import InForce
 from nodenet.stages.nmstate.job import Job
+from nodenet.stages.nmstate.later_tries import LaterTries
 from nodenet.stages.nmstate.leftovers import Wanted, left_behind
 from nodenet.stages.nmstate.missing_links import MissingLinks
 from nodenet.stages.nmstate.other_names import OtherNames
@@ -57,7 +59,6 @@ from nodenet.stages.nmstate.outcomes import failed, without_secrets
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.nmstate.refusal import Refusal
 from nodenet.stages.nmstate.settling import Settling
-from nodenet.stages.nmstate.taken import Taken
 from nodenet.stages.nmstate.tries import Tries
 
 log = structlog.get_logger()
@@ -82,7 +83,7 @@ class NmstateStage:
         going_back: GoingBack,
         recorder: Recorder,
         other_names: OtherNames,
-        taken: Taken,
+        later_tries: LaterTries,
         directory: PurePath,
         *,
         prunes: bool = False,
@@ -100,20 +101,28 @@ class NmstateStage:
         self._recorder = recorder
         self._other_names = other_names
         self._prunes = prunes
-        self._taken = taken
+        self._later_tries = later_tries
         self._directory = directory
         self._in_force = InForce(edges.store, pipeline, directory)
         self._tries = Tries()
         self._refusal = Refusal(pipeline, probes, self._in_force)
+        self._drift = Drift(edges, pipeline, self._in_force)
         self._told = ""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
-        """Return the outcome of one pass. Raises LibnmstateMissing."""
+        """Return the outcome of one pass, or of a later look. Raises LibnmstateMissing."""
+        if looked := await self._drift.look(facts, request):
+            return looked
+        self._drift.began()
+        return self._drift.ended(await self._pass(facts, request), request)
+
+    async def _pass(self, facts: Facts, request: Request) -> Outcome:
         try:
             if request.as_read and (edited := self._node_files.edited(facts)):
                 return Skipped(not_applied(edited), facts)
             facts = replace(facts, node_file=None, digest=None, unused=None)
-            facts = replace(facts, left_over=(), renamed=(), file_families=frozenset(), file_addresses=frozenset())
+            facts = replace(facts, left_over=(), renamed=(), changed=())
+            facts = replace(facts, file_families=frozenset(), file_addresses=frozenset())
             found = self._node_files.find(facts.hostname)
             if found.found is None:
                 return self._none(facts, f"no node file: looked for {', '.join(found.tried)} in {self._directory}")
@@ -123,11 +132,11 @@ class NmstateStage:
                 file = NodeFile.of(file.name, file.policy)  # its document never came into force
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
-            if wish.is_policy and (waiting := await self._until_found()):
-                return replace(waiting, facts=self._in_force.before(facts))
             if wish.is_policy:
-                file = await self._node_files.resolved(file, await self._pipeline.others.now(bridges=True))
-                facts = replace(facts, digest=file.digest)
+                resolved = await self._resolved(file, facts, request)
+                if not isinstance(resolved, NodeFile):
+                    return resolved
+                file, facts = resolved, replace(facts, digest=resolved.digest)
                 wish = await self._node_files.wanted(file, found)
             return await self._wanted(file, wish, found, facts, request)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
@@ -201,15 +210,16 @@ class NmstateStage:
         try:
             known = self._in_force.knows(job.file)
             last = self._pipeline.record
-            interrupted = job.interrupted or bool(last and intent.had_way_out(last, job.file.digest))
             proven = known or job.file.digest != job.facts.digest  # the last known good one
+            had_gateway = job.interrupted or bool(last and intent.had_way_out(last, job.file.digest))
+            had_gateway |= not proven and self._quarantine.had_gateway(job.file, job.facts.hostname)
             around = partial(probing_around, self._probes, job.file, job.wish, proven=proven)
             async with (
                 self._nmstate.transaction() as transaction,
-                around(interrupted=interrupted, patience=self._patience(job)) as probing,
+                around(had_gateway=had_gateway, patience=self._patience(job)) as probing,
             ):
                 left = await self._in_force.difference(job.named, job.wish, transaction)
-                return await self._carry_out(job, transaction, probing, left)
+                return self._drift.in_force(job, await self._carry_out(job, transaction, probing, left))
         except NmstateFailure as failure:
             return await self._again_or_refused(job, failure)
 
@@ -230,7 +240,7 @@ class NmstateStage:
         old = await self._recorder.left_over(job.wish, job.facts.hostname, transaction)
         job, removed = left_behind(job, old)
         matches = not (left or removed)
-        retry = job.retry_refused or self._taken.waits(file.digest)
+        retry = job.retry_refused or self._later_tries.waits(file.digest)
         plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
@@ -309,7 +319,7 @@ class NmstateStage:
     async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
         cut_off = is_left or (failure.kind is FailureKind.PROBE and job.interrupted)
-        refused = await self._taken.again(job.file.digest, failure, self._refusal.of(job, failure))
+        refused = await self._later_tries.again(job.file.digest, failure, self._refusal.of(job, failure))
         self._tries.over(job.file.digest)
         self._recorder.refused(job.file, job.story(cause=failure.cause))
         instead = self._instead(job, f"failed its probes ({failure.cause})") if cut_off else None
@@ -328,6 +338,18 @@ class NmstateStage:
         if job.unsettled and not compared:
             return self._until_settled(job)
         return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
+
+    async def _resolved(self, policy: NodeFile, facts: Facts, request: Request) -> NodeFile | Waiting | Failed:
+        """Return the document that *policy* leads to, or why it leads to none yet. Raises."""
+        if waiting := await self._until_found():
+            return replace(waiting, facts=self._in_force.before(facts))
+        if not request.retry_refused and (refused := await self._later_tries.too_late(policy.digest)):
+            return refused
+        try:
+            return await self._node_files.resolved(policy, await self._pipeline.others.now(bridges=True))
+        except NodeFileInvalid as error:
+            refused = failed(self._in_force.before(facts), error, error.cause)
+            return await self._later_tries.unresolved(policy.digest, refused)
 
     async def _until_found(self) -> Waiting | None:
         """Return the wait for links that NetworkManager activates: a policy looks at the network. Raises."""

@@ -1,7 +1,8 @@
-"""Is the node without an address because a link is set down? In a boot without a node IP it is set up again.
+"""Is the node without an address because a link is set down, or given up? In a boot without a node IP that is mended.
 
 NetworkManager would use the link and does not set it up a second time, so the boot would wait for ever. Later in a boot
-an administrator may have set it down: then the status names the command that sets it up.
+an administrator may have set it down: then the status names the command that sets it up. A link whose activation has
+failed four times rests for five minutes: it is activated again, as what was wrong may be over.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 
 import structlog
 
+from nodenet.core.backoff import backoff
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Outcome, Topic, Waiting
 from nodenet.core.boot.request import NOTHING, Request
@@ -28,10 +30,16 @@ DOWN_SECONDS = 5.0
 """How long a link is left down: NetworkManager sets its links up in its first second, and drivers reset links."""
 TIMES = 3
 """How often nodenetd sets a link up: one that goes down again and again is an administrator's or a driver's concern."""
+IDLE_SECONDS = (5.0, 30.0)
+"""The first and the longest pause between two looks at what NetworkManager has given up."""
+GIVEN_UP = (
+    "NetworkManager could not activate {} and has given up, so nodenetd activates it again; `journalctl -b -u "
+    "NetworkManager` says why, as another host that has its address"
+)
 
 
 class RaiseLinks:
-    """Runs the stage that chooses the node IP, and sets links up while it waits."""
+    """Runs the stage that chooses the node IP, and sets links up or activates them while it waits."""
 
     def __init__(  # noqa: PLR0913  (its edges)
         self, stage: Stage, policy: Policy, kernel: Kernel, profiles: Profiles, files: Files, clock: Clock
@@ -45,22 +53,44 @@ class RaiseLinks:
         self._policy = policy
         self._down = NEVER
         self._raised: Counter[str] = Counter()
+        self._idle = NEVER
+        """Since the last look at what NetworkManager has given up."""
+        self._looks = 0
+        self._given_up: tuple[str, ...] = ()
+        """What it had given up then."""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome; a wait ends earlier where a link must be set up."""
         outcome = await self._stage.attempt(facts, request)
         if not isinstance(outcome, Waiting) or self._has_published():
-            self._down = NEVER
+            self._down, self._idle, self._looks = NEVER, NEVER, 0
             return outcome
         try:
             left = await self._raise()
+            idle = await self._activate()
         except Unavailable as error:
             log.debug("A link that is down could not be set up", stage="nodeip", cause=error.cause)
             return outcome
-        if left is None:
-            return outcome
-        seconds = left if outcome.seconds is None else min(outcome.seconds, left)
-        return replace(outcome, topics=outcome.topics | {Topic.KERNEL}, seconds=seconds)
+        if self._given_up:
+            outcome = replace(outcome, reason=f"{GIVEN_UP.format(', '.join(self._given_up))}; {outcome.reason}")
+        seconds = min(outcome.seconds, idle, outcome.seconds if left is None else left)
+        return replace(outcome, topics=outcome.topics | {Topic.KERNEL} if left else outcome.topics, seconds=seconds)
+
+    async def _activate(self) -> float:
+        """Activate what NetworkManager has given up; return the seconds until the next look. Raises Unavailable."""
+        now = self._clock.boottime()
+        self._idle = self._idle.holds(now)
+        if (left := self._idle.left(now, backoff(max(self._looks, 1), *IDLE_SECONDS))) > 0:
+            return left
+        self._idle, self._looks = NEVER.holds(now), self._looks + 1
+        before = self._given_up
+        snapshot = self._kernel.snapshot()
+        self._given_up = lowered.given_up(snapshot, self._policy, await self._profiles.inventory())
+        for name in self._given_up:
+            if name not in before:
+                log.warning(GIVEN_UP.format(name), message=Message.NODE_IP_NOTE, stage="nodeip")
+            await self._profiles.connect(name)
+        return backoff(self._looks, *IDLE_SECONDS)
 
     def _has_published(self) -> bool:
         """Return whether a node IP was published in this boot; where the directory cannot be read, none was."""

@@ -1,0 +1,123 @@
+"""Is the network still as the node file in force asks for?
+
+Looked at twice a minute once the stage is over. libnmstate is asked only after something has changed on the links of
+the file, and what differs in two comparisons is said. Nothing is applied: an administrator may have meant it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import replace
+from pathlib import PurePath
+
+import structlog
+
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped
+from nodenet.core.boot.request import EVENT, Request
+from nodenet.core.common_wake import until_common
+from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.nmstate.failure import NmstateFailure
+from nodenet.core.probes.on_host import on_host
+from nodenet.core.resolver.servers import FILES, servers_of_others
+from nodenet.core.trial import drift
+from nodenet.core.trial.changes import changes
+from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.nmstate.in_force import InForce
+from nodenet.stages.nmstate.job import Job
+
+log = structlog.get_logger()
+
+LOOK_SECONDS, SOON_SECONDS = 30.0, 10.0
+"""Between two looks, and after a change: it may be a step of a greater one."""
+REMEDY = "`nodenetctl diff` compares; `nodenetctl reload` applies the file again, or write into it what is to stay"
+
+
+class Drift:
+    """The last pass that brought the node file into force, and what has changed since."""
+
+    def __init__(self, edges: StageEdges, pipeline: Pipeline, in_force: InForce) -> None:
+        """Compare through *edges*, unless *pipeline* has an open change."""
+        self._edges = edges
+        self._pipeline = pipeline
+        self._in_force = in_force
+        self._job: Job | None = None
+        self._done: tuple[Done | Skipped, int] | None = None
+        """The outcome of the pass, and its run."""
+        self._compared: object = None
+        """What was on the links of the file at the last comparison."""
+        self._found: tuple[str, ...] = ()
+        """What differed then."""
+
+    def began(self) -> None:
+        """Forget the last pass."""
+        self._job = self._done = self._compared = None
+        self._found = ()
+
+    def in_force(self, job: Job, outcome: Outcome) -> Outcome:
+        """Return *outcome* of *job*, and take note if its file is in force."""
+        if isinstance(outcome, Done | Skipped):
+            self._job = job
+        return outcome
+
+    def ended(self, outcome: Outcome, request: Request) -> Outcome:
+        """Return *outcome* of a pass, with the time of the next look where the file is in force."""
+        if self._job and isinstance(outcome, Done | Skipped) and not (outcome.again or self._pipeline.changes.open):
+            self._done = outcome, request.run
+            return self._again(outcome)
+        return outcome
+
+    async def look(self, facts: Facts, request: Request) -> Outcome | None:
+        """Return the outcome of a later look at the same run; None where a whole pass is due."""
+        if self._job is None or self._done is None or (request.who, request.run) != (EVENT, self._done[1]):
+            return None
+        found = self._found
+        with suppress(Unavailable, NmstateFailure):  # looked at again
+            found = await self._differences(self._job, facts)
+        again, self._found = found == self._found, found
+        if again and found != facts.changed:
+            _say(self._job.file.name, found)
+            facts = replace(facts, changed=found)
+        return self._again(replace(self._done[0], facts=facts), soon=not again)
+
+    def _again(self, outcome: Done | Skipped, *, soon: bool = False) -> Outcome:
+        pause = SOON_SECONDS if soon else until_common(asyncio.get_running_loop().time(), LOOK_SECONDS)
+        return replace(outcome, again=Again(seconds=pause))
+
+    async def _differences(self, job: Job, facts: Facts) -> tuple[str, ...]:
+        """Return what differs now. Raises Unavailable, NmstateFailure."""
+        edges = self._edges
+        if facts.selection is None or await edges.manager.state() is not ManagerState.READY:
+            return self._found
+        snapshot = edges.kernel.snapshot()
+        wish = on_host(job.wish, snapshot.links)
+        links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
+        servers = servers_of_others({path: self._read(path) for path in FILES}, ())
+        now = drift.of_links(snapshot, links), servers
+        if now == self._compared and self._found == facts.changed:
+            return self._found
+        async with edges.nmstate.transaction() as transaction:
+            left = await self._in_force.difference(job.named, job.wish, transaction)
+            state = await transaction.show() if left else {}
+        self._compared = now
+        dark = {each.name for each in snapshot.links if not each.carrier}
+        found = [*drift.values(changes(left, state), dark), drift.other_servers(job.wish, servers)]
+        return tuple(job.wish.secrets.hidden_in(each) for each in found if each)
+
+    def _read(self, path: PurePath) -> bytes | None:
+        try:
+            return self._edges.files.read(path)
+        except PublishFailed:
+            return None
+
+
+def _say(name: str, found: tuple[str, ...]) -> None:
+    if found:
+        text = f"Another program has changed the network: {drift.sentence(name, found)}"
+        log.warning(text, message=Message.NETWORK_CHANGED, stage="nmstate", remedy=REMEDY)
+    else:
+        log.info(f"The network is as {name} asks again", message=Message.NETWORK_UNCHANGED, stage="nmstate")

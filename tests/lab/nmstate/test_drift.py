@@ -1,0 +1,63 @@
+"""Another program changes the network of the node file: nodenetd says so within a minute, and leaves it as it is."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from br_ex.test_make import BRIDGED, SETTINGS, audits
+from factories import NO_BRIDGE, NodeFactory
+from harness import Flavour, Lan, Node
+from nodenet.core.messages import Message
+from story import STATIC, node_file, settle, status, story
+
+SECONDS = 65
+ROUTE = "  - {destination: 198.51.100.0/24, next-hop-address: 10.88.0.1, next-hop-interface: eth0}\n"
+FILE = STATIC.replace("  state: up\n", "  state: up\n  mtu: 1450\n") + ROUTE
+
+
+def notes(node: Node) -> str:
+    return "\n".join(each for each in status(node)["notes"] if "the network is not as" in each)
+
+
+def said(node: Node, command: str, words: str) -> None:
+    """Wait until the status says *words* after *command*, and nothing before."""
+    assert notes(node) == ""
+    node.run(command)
+    shown = "nodenetctl status | grep 'the network is not as worker-0.yml asks'"
+    node.wait_until(f"{shown} | grep -q '{words}'", timeout=SECONDS)
+
+
+def over(node: Node, command: str) -> None:
+    """Wait until *command* has brought the network of the file back."""
+    node.run(command, timeout=60)
+    settle(node)
+    node.wait_until("! nodenetctl status | grep -q 'the network is not as'", timeout=SECONDS)
+
+
+@pytest.mark.parametrize("link", ["eth0", "br-ex"])
+def test_what_is_changed_by_hand_is_said(product_node: NodeFactory, lan: Lan, link: str) -> None:
+    """MTU, a route, DNS and the node IP; also where the address is on br-ex. Nothing is applied."""
+    lan.stop_dhcp()
+    files = {node_file("worker-0.yml"): FILE, **(NO_BRIDGE if link == "eth0" else {SETTINGS: BRIDGED})}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", link)
+    time.sleep(SECONDS)
+    assert notes(node) == "", "what nodenetd has made itself is as the file asks"
+    before = audits(node)
+    said(node, "ip link set eth0 mtu 1400", "eth0 mtu is 1400, not 1450")
+    over(node, "ip link set eth0 mtu 1450")
+    said(node, "sed -i s/10.88.0.1/10.88.0.9/ /etc/resolv.conf", "DNS servers 10.88.0.9, not 10.88.0.1")
+    over(node, "sed -i s/10.88.0.9/10.88.0.1/ /etc/resolv.conf")
+    assert (audits(node), status(node)["health"]) == (before, "ok")
+    if link == "eth0":
+        said(node, "ip route replace 198.51.100.0/24 via 10.88.0.9", "198.51.100.0/24 via 10.88.0.1")
+        said_more = "ipv4.address"
+        node.run("ip address add 10.88.0.51/24 dev eth0; ip address del 10.88.0.50/24 dev eth0")
+        node.wait_until(f"nodenetctl status | grep 'the network is not as' | grep -q {said_more}", timeout=SECONDS)
+        over(node, "nodenetctl reload --wait")
+    lines = [each for each in story(node) if each.get("MESSAGE_ID") == Message.NETWORK_CHANGED.value]
+    assert len(lines) == (4 if link == "eth0" else 2)

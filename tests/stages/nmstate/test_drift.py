@@ -1,0 +1,162 @@
+"""A network that another program changes is compared with the node file, said once, and left as it is."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from ipaddress import ip_address
+from pathlib import PurePosixPath
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from fakes import FakeFiles, FakeKernel, FakeManager, FakeNmstate, stage_edges
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Done, Outcome, Skipped
+from nodenet.core.boot.request import EVENT, Request
+from nodenet.core.kernel.snapshot import Address, Link, Snapshot
+from nodenet.core.messages import Message
+from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_file.content import parse
+from nodenet.core.node_file.find import read
+from nodenet.core.node_ip.select import Selection
+from nodenet.core.settings.model import Settings
+from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.nmstate.drift import LOOK_SECONDS, SOON_SECONDS, Drift
+from nodenet.stages.nmstate.in_force import InForce
+from nodenet.stages.nmstate.job import Job
+
+TEXT = b"""interfaces:
+- name: eth0
+  mtu: 1500
+  ipv4: {enabled: true, address: [{ip: 192.0.2.5, prefix-length: 24}]}
+dns-resolver: {config: {server: [192.0.2.1, "fe80::1%eth0"]}}
+"""
+DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
+ADDRESS = ip_address("192.0.2.5")
+ETH0 = Link(2, "eth0", mtu=1500)
+READY = Facts(hostname="worker-0", node_file="worker-0.yml", selection=Selection((ADDRESS,), "eth0"))
+MTU = {"interfaces": [{"name": "eth0", "type": "ethernet", "mtu": 1500}]}
+SAID = "eth0 mtu is 1400, not 1500"
+LATER = Request(who=EVENT)
+
+
+class Rig:
+    """A node whose file is in force."""
+
+    def __init__(self) -> None:
+        self.kernel, self.nmstate, self.manager = FakeKernel(Snapshot(links=(ETH0,))), FakeNmstate(), FakeManager()
+        self.files = FakeFiles({"/etc/resolv.conf": b"nameserver 192.0.2.1\n"})
+        edges = stage_edges(kernel=self.kernel, nmstate=self.nmstate, manager=self.manager, files=self.files)
+        pipeline = Pipeline(edges, Settings())
+        self.drift = Drift(edges, pipeline, InForce(edges.store, pipeline, DIRECTORY))
+        file = read("worker-0.yml", TEXT)
+        self.job = Job(file, parse(file), READY, 0.0, retry_refused=False, who="")
+        self.facts = READY
+        self.nmstate.shown = {"interfaces": [{"name": "eth0", "type": "ethernet", "mtu": 1400}]}
+
+    def settle(self) -> Outcome:
+        """Have a pass end with the file in force."""
+        self.drift.began()
+        done = Done("applied", READY, Message.NETWORK_APPLIED)
+        return self.drift.ended(self.drift.in_force(self.job, done), Request())
+
+    async def look(self) -> float:
+        """Look once; return the seconds until the next look."""
+        outcome = await self.drift.look(self.facts, LATER)
+        assert isinstance(outcome, Done | Skipped)
+        assert outcome.facts is not None
+        self.facts = outcome.facts
+        assert outcome.again
+        assert outcome.again.seconds
+        return outcome.again.seconds
+
+    def change(self, mtu: int, left: dict[str, Any]) -> None:
+        """Let another program set the MTU."""
+        self.kernel.now = replace(self.kernel.now, links=(replace(ETH0, mtu=mtu),))
+        self.nmstate.left = left
+
+
+async def test_a_change_is_said_once_and_nothing_is_applied() -> None:
+    """In two comparisons: what is under way is not said. And once more when it is as before."""
+    rig = Rig()
+    settled = rig.settle()
+    assert isinstance(settled, Done)
+    assert settled.again
+    await rig.look()
+    with capture_logs() as logged:
+        rig.change(1400, MTU)
+        assert await rig.look() == SOON_SECONDS
+        assert not rig.facts.changed
+        assert await rig.look() <= LOOK_SECONDS + 1
+        await rig.look()
+    assert rig.facts.changed == (SAID,)
+    (line,) = logged
+    assert line["message"] is Message.NETWORK_CHANGED
+    assert line["event"] == f"Another program has changed the network: the network is not as worker-0.yml asks: {SAID}"
+    rig.change(1500, {})
+    with capture_logs() as logged:
+        await rig.look()
+        await rig.look()
+    assert [line["event"] for line in logged] == ["The network is as worker-0.yml asks again"]
+    assert not rig.facts.changed
+    assert rig.nmstate.applied == []
+
+
+async def test_libnmstate_is_asked_only_after_a_change_on_the_links_of_the_file() -> None:
+    rig = Rig()
+    rig.settle()
+    await rig.look()
+    rig.nmstate.difference_fails = NmstateFailure(FailureKind.INTERNAL, "asked")
+    rig.nmstate.left = MTU
+    pod = Address(ip_address("198.51.100.1"), 32, "veth7")
+    rig.kernel.now = replace(rig.kernel.now, links=(ETH0, Link(9, "veth7")), addresses=(pod,))
+    for _ in range(3):
+        await rig.look()
+    rig.nmstate.difference_fails = None
+    for _ in range(3):
+        await rig.look()
+    assert rig.facts.changed == ()
+
+
+@pytest.mark.parametrize("case", ["not-ready", "starting", "no-answer", "no-carrier"])
+async def test_what_is_not_sure_is_not_said(case: str) -> None:
+    """A NetworkManager that starts, and a link that has lost its carrier, have less than the file asks for."""
+    rig = Rig()
+    rig.settle()
+    await rig.look()
+    rig.change(1400, MTU)
+    match case:
+        case "not-ready":
+            rig.facts = replace(rig.facts, selection=None)
+        case "starting":
+            rig.manager.status = ManagerState.STARTING
+        case "no-answer":
+            rig.nmstate.difference_fails = NmstateFailure(FailureKind.UNAVAILABLE, "NetworkManager is away")
+        case _:
+            rig.kernel.now = replace(rig.kernel.now, links=(replace(ETH0, carrier=False),))
+    for _ in range(3):
+        await rig.look()
+    assert rig.facts.changed == ()
+
+
+async def test_other_dns_servers_are_said() -> None:
+    """For libnmstate they are those of NetworkManager's profiles, whoever has written resolv.conf since."""
+    rig = Rig()
+    rig.settle()
+    await rig.look()
+    rig.files.content["/etc/resolv.conf"] = b"nameserver 203.0.113.9\n"
+    for _ in range(3):
+        await rig.look()
+    assert rig.facts.changed == ("DNS servers 203.0.113.9, not 192.0.2.1, fe80::1%eth0",)
+
+
+async def test_an_order_and_a_file_that_is_not_in_force_make_a_whole_pass() -> None:
+    rig = Rig()
+    rig.settle()
+    assert await rig.drift.look(READY, Request(1)) is None
+    rig.drift.began()
+    refused = Skipped("no node file", READY)
+    assert rig.drift.ended(refused, Request()) == refused
+    assert await rig.drift.look(READY, LATER) is None

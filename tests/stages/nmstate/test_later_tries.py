@@ -1,0 +1,46 @@
+"""When a file is tried again that was refused for another host."""
+
+from __future__ import annotations
+
+from fakes import FakeSystemd
+from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Failed, Problem
+from nodenet.core.messages import Message
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.node_ip.kubelets import KUBELET
+from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.stages.nmstate.later_tries import LaterTries
+
+REFUSED = Failed(Problem(Message.PROBE_FAILED, "in use", "Find the other host"), Facts())
+IN_USE, CUT_OFF = ProbeFailed(FailureKind.TAKEN, "in use"), ProbeFailed(FailureKind.PROBE, "no gateway")
+LEFT = NmstateFailure(FailureKind.PROBE, "no gateway, and it could not be rolled back")
+
+
+async def pauses(tries: LaterTries, failure: NmstateFailure, times: int) -> list[float | None]:
+    found = [await tries.again("d", failure, REFUSED) for _ in range(times)]
+    return [each.again.seconds if each.again else None for each in found]
+
+
+async def test_the_pause_grows_to_a_minute() -> None:
+    tries = LaterTries(FakeSystemd())
+    assert await pauses(tries, IN_USE, 6) == [5, 10, 20, 40, 60, 60]
+    assert (tries.waits("d"), tries.waits("other")) == (True, False)
+
+
+async def test_a_silent_gateway_does_not_refuse_a_file_for_good() -> None:
+    """Each try takes the node from its network for a while, so the pauses are longer."""
+    tries = LaterTries(FakeSystemd())
+    assert await pauses(tries, CUT_OFF, 6) == [60, 120, 240, 480, 900, 900]
+
+
+async def test_another_failure_is_not_tried_again() -> None:
+    tries = LaterTries(FakeSystemd())
+    assert await pauses(tries, IN_USE, 1) == [5]
+    assert await pauses(tries, LEFT, 1) == [None]
+    assert not tries.waits("d")
+
+
+async def test_a_node_that_works_is_not_changed_without_an_order() -> None:
+    tries = LaterTries(FakeSystemd(running={KUBELET}))
+    assert await pauses(tries, IN_USE, 1) == [None]
+    assert not tries.waits("d")
