@@ -119,6 +119,8 @@ def test_what_a_lease_may_bring_or_take_along_is_named() -> None:
     lost = ("eth1 loses its lease: if no DNS server is left, the file is undone",)
     for file in ("{name: eth1, state: absent}", "{name: eth1, ipv4: {enabled: false}}"):
         assert unknown(f"interfaces: [{file}]") == lost
+    moves = "{name: br-new, type: linux-bridge, bridge: {port: [{name: eth1}]}, ipv4: {enabled: true, dhcp: true}}"
+    assert unknown(f"interfaces: [{moves}]") == ("br-new asks for an IPv4 address, and has no lease yet",)
     over = replace(HOST, addresses=(LEASE, replace(leased, link="br-old")))
     over = replace(over, links=tuple(replace(each, master=PORTS.get(each.name)) for each in over.links))
     document = load("file", "interfaces: [{name: eth1, state: absent}]")

@@ -92,6 +92,7 @@ STILL = """! nmcli -g STATE device | grep -q '^connecting' && before=$(ip -br ad
 test "$before" = "$(ip -br address)"
 """
 """No activation is under way, and no address comes: a router's takes more than a second."""
+LANS = {"ipv4": Ipv6.NONE, **({"dual": Ipv6.SLAAC} if applies.FOLDER else {})}
 SOME = (
     ("static", "bridge"),
     ("lease-mtu", "eth1-static"),
@@ -106,7 +107,7 @@ def text(first: str, second: str, mac: str) -> str:
     return f"interfaces:\n{links}\n{ROUTES if 'static' in first or 'without' in first else ''}"
 
 
-@pytest.fixture(params=[Ipv6.NONE, Ipv6.SLAAC], ids=["ipv4", "dual"])
+@pytest.fixture(params=LANS.values(), ids=LANS.keys())
 def node(lab: Lab, lan: Lan, product_node: NodeFactory, request: pytest.FixtureRequest) -> Node:
     other = lab.lan("other")
     for each in (lan, other):

@@ -258,7 +258,9 @@ class _Network:
         return any(hop.link == name for route in ways if route.protocol in GIVEN for hop in route.next_hops)
 
     def note_lost_leases(self, before: Snapshot) -> None:
-        """Note which links had a lease *before*, and have none, or no port, any more."""
+        """Note which links had a lease *before*, and have none, or no port, any more; a new lease may be instead."""
+        if any(NO_LEASE in each for each in self.unknown):
+            return
         leased = {one.link for one in before.addresses if not one.is_permanent and not _is_of_kernel(one)}
         lost = leased - {one.link for one in self._addresses if not one.is_permanent}
         empty = {link.master for link in before.links} - {link.master for link in self._links.values()}
