@@ -107,15 +107,15 @@ def text(first: str, second: str, mac: str) -> str:
     return f"interfaces:\n{links}\n{ROUTES if 'static' in first or 'without' in first else ''}"
 
 
-@pytest.fixture(params=LANS.values(), ids=LANS.keys())
+@pytest.fixture(params=LANS)
 def node(lab: Lab, lan: Lan, product_node: NodeFactory, request: pytest.FixtureRequest) -> Node:
     other = lab.lan("other")
     for each in (lan, other):
-        each.start_dhcp(Dhcp(ipv6=request.param))
+        each.start_dhcp(Dhcp(ipv6=LANS[request.param]))
     made = product_node(nics=[lan, other], files={OWN: text("lease", "alone", ""), **QUICK}, flavour=Flavour.OPENSHIFT)
     made.boot()
     assert settle(made)["health"] == "ok"
-    if request.param is not Ipv6.NONE:
+    if LANS[request.param] is not Ipv6.NONE:
         for link in ("eth0", "eth1"):
             made.wait_until(f"ip -6 -br address show {link} scope global | grep -q fd88", timeout=60)
     made.wait_until(STILL, timeout=60)
@@ -130,8 +130,8 @@ def test_the_prediction_is_what_the_apply_does(node: Node, tmp_path: Path, reque
     for first, second in every if applies.FOLDER else SOME:
         node.write(OWN, text(first, second, node.mac()))
         with applies.keep(node, folder, f"{request.node.callspec.id}-{first}-{second}"):
-            node.run("nodenetctl reload --wait", check=False, timeout=90)
-            settle(node, timeout=90)
+            node.run("nodenetctl reload --wait", check=False, timeout=180)
+            settle(node, timeout=180)
             node.wait_until(STILL, timeout=60)
     if not applies.FOLDER:
         names, wrong = measured(tmp_path)
