@@ -6,6 +6,7 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 SEED = Path(__file__).parents[1] / "fixtures" / "day_one" / "seed"
+SECOND = SEED / "br-ex" / "master-0.yml"
 HEAD = """baseDomain: example.com
 networking:
   networkType: OVNKubernetes
@@ -26,12 +27,12 @@ def write(directory: Path, hosts: int) -> tuple[Path, Path]:
     """Write node files and install-config below *directory*; return the folder and the file."""
     nodes = directory / "nodes"
     nodes.mkdir(parents=True)
-    second = (SEED / "br-ex" / "master-0.yml").read_text()
+    second = SECOND.read_text()
     first = (SEED / "ostest-master-0.yml").read_text()
     parts = [HEAD]
     for number in range(hosts):
-        (nodes / f"worker-{number}.yml").write_text(_of_host(second, number))
-        config = "".join(f"        {line}\n" for line in _of_host(first, number).splitlines())
+        (nodes / f"worker-{number}.yml").write_text(_with(second, _address(number)))
+        config = "".join(f"        {line}\n" for line in _with(first, _address(number)).splitlines())
         mac = f"52:54:00:{number >> 16:02x}:{number >> 8 & 255:02x}:{number & 255:02x}"
         parts.append(
             f"    - name: worker-{number}\n      role: worker\n      bmc:\n"
@@ -44,7 +45,20 @@ def write(directory: Path, hosts: int) -> tuple[Path, Path]:
     return nodes, path
 
 
-def _of_host(text: str, number: int) -> str:
-    """Return a document of the seed with the address of host *number*, in a network that is large enough."""
-    text = text.replace("192.168.111.110", str(IPv4Address("10.20.1.0") + number))
+def write_table(directory: Path, hosts: int) -> Path:
+    """Write one file for all hosts and the table of their addresses to *directory*, and return it."""
+    directory.mkdir(parents=True)
+    (directory / "cluster.yml").write_text(_with(SECOND.read_text(), "$(address)"))
+    rows = "".join(f"worker-{number},{_address(number)}\n" for number in range(hosts))
+    (directory / "hosts.csv").write_text(f"host,address\n{rows}")
+    return directory
+
+
+def _address(number: int) -> str:
+    return str(IPv4Address("10.20.1.0") + number)
+
+
+def _with(text: str, address: str) -> str:
+    """Return a document of the seed with *address*, in a network that is large enough."""
+    text = text.replace("192.168.111.110", address)
     return text.replace("192.168.111.1\n", "10.20.0.1\n").replace("prefix-length: 24", "prefix-length: 16")

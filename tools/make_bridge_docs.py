@@ -34,6 +34,7 @@ FINDINGS: Mapping[Rule, str] = {
     Rule.PORT_WITHOUT_LINK: "stale-port-without-link",
     Rule.WITHOUT_UPLINK: "stale-bridge-without-uplink",
     Rule.OTHER_UPLINK: "stale-other-uplink",
+    Rule.TAKES_OVER: "takes-over",
     Rule.FOREIGN_BRIDGE: "stale-foreign-bridge",
     Rule.FOREIGN_PORT: "standing-old-script-with-ports-of-others",
     Rule.NOT_MARKED: "standing-old-script",

@@ -31,7 +31,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
     "page": ("boot_report", "report"),
-    "fleet": ("br_ex", "history", "hostname", "kernel", "node_file", "node_ip", "page"),
+    "fleet": ("apply", "br_ex", "history", "hostname", "kernel", "node_file", "node_ip", "page"),
     "uplink_health": ("boot", "kernel", "network_manager", "open_vswitch"),
     "probes": ("kernel", "nmstate", "node_file", "settings", "uplink_health"),
     "status": ("boot", "metrics", "node_ip", "trial"),

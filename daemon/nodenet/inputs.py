@@ -53,7 +53,7 @@ class NodeInputs:
         self._files_of: tuple[Settings, NodeFiles] | None = None
         """Settings, and the node files that they lead to: asked for once a second while a boot waits."""
         self._undo = Undo(edges)
-        self._made_again = MadeAgain(edges.kernel, edges.manager)
+        self._made_again = MadeAgain(edges.kernel, edges.manager, edges.profiles)
         self._losses = NodeLosses(edges)
         self.nodeip: NodeipStage | None = None
         """The stage that publishes, once there are stages."""

@@ -216,6 +216,7 @@ def test_hostile_archives_cost_a_row_and_nothing_else(tmp_path: Path, capsys: py
         {"stages": [None, {"started": 1e308, "ended": -1e308}, {"started": True, "ended": "x"}, {"started": 0}]},
         {"stages": [{"started": float("nan"), "ended": float("inf")}], "node_ips": [1, None, "x", "::1%eth0"]},
         {"hostname": "x" * 100_000, "digest": "y" * 100_000, "node_file": "z" * 100_000, "version": None},
+        dict.fromkeys(("hostname", "digest", "node_file", "link", "uplink", "health", "since"), "\ud800"),
     ],
 )
 def test_values_of_a_wrong_type_or_size_harm_nothing(

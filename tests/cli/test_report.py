@@ -153,6 +153,14 @@ def test_an_archive_of_a_newer_version_is_read_as_far_as_it_is_known(tmp_path: P
     assert "A newer version of nodenet" in page.of("note")[0]
 
 
+def test_an_archive_with_half_a_character_and_a_part_whose_name_is_a_number(tmp_path: Path) -> None:
+    status = {"health": "ok", "hostname": "\ud800", "problems": [{"cause": "\ud800"}]}
+    path = archive(tmp_path / "r.tar.gz", {"status.json": status}, parts=[{"name": 7}, {"name": "status.json"}])
+    page = Page(page_of(path))
+    assert page.wrong == []
+    assert "?" in " ".join(page.of("main"))
+
+
 @pytest.mark.parametrize("contents", ["", "[]", '{"parts": 7}', '{"parts": [{}]}', "[" * 100_000])
 def test_an_archive_without_contents_is_refused(contents: str, tmp_path: Path) -> None:
     path = tmp_path / "r.tar.gz"

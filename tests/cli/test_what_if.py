@@ -21,6 +21,7 @@ STATIC = """interfaces:
   state: up
   ipv4: {enabled: true, dhcp: false, address: [{ip: %s, prefix-length: 8}]}
 """
+BY_MAC = MTU.replace("eth0", "uplink") + "  identifier: mac-address\n  mac-address: 02:00:00:00:00:99\n"
 ROUTE = """routes:
   config:
   - {destination: 0.0.0.0/0, next-hop-address: 10.255.255.254, next-hop-interface: eth0}
@@ -87,6 +88,7 @@ def test_who_loses_a_way_out_is_named(fleet: Path, capsys: pytest.CaptureFixture
     [
         (MTU.replace("mtu:", "mtuu:"), "mtuu"),
         (MTU.replace("eth0", "eth7"), "worker-5.yml names eth7, and this host has no such link"),
+        (BY_MAC, "worker-5.yml names uplink with the MAC address 02:00:00:00:00:99, and this host has no such link"),
         ("interfaces: [", "worker-5.yml"),
     ],
 )
@@ -97,6 +99,13 @@ def test_a_file_that_would_be_refused_has_exit_code_65(
     five = found["hosts"]["worker-5"]
     assert (code, five["verdict"]) == (65, "refused")
     assert said in five["problems"][0]
+
+
+def test_a_file_for_none_of_the_hosts_is_named(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its name is wrong, or a node is missing in the fleet."""
+    code, found = ask(fleet, capsys, cluster=MTU, worker_5=MTU, worker_55=MTU)
+    assert code == 0
+    assert found["left_out"] == [{"place": "worker-55.yml", "why": "it is the file of none of these hosts"}]
 
 
 def test_what_a_policy_leads_to_is_known_on_the_host_only(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:

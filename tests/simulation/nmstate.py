@@ -24,7 +24,14 @@ from simulation.keyfile import FAMILIES, gateways_of, ip_address, is_port, stati
 from simulation.manager_memory import Point
 from simulation.names import as_written
 from simulation.nmstate_change import write_bridges, write_nics
-from simulation.nmstate_document import Document, document_of, ip_settings, shown, wanted_destinations
+from simulation.nmstate_document import (
+    Document,
+    document_of,
+    ip_settings,
+    refuse_unknown_types,
+    shown,
+    wanted_destinations,
+)
 
 if TYPE_CHECKING:
     from simulation.life import Life
@@ -128,6 +135,7 @@ class Nmstate:
         try:
             await self._meet("made", deadline)
             self._need_manager()
+            refuse_unknown_types(document)
             write_bridges(self._world, document)
             await self._cross("apply.half", 0.0)  # each profile is a call of its own
             self._need_manager()

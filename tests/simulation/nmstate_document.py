@@ -25,15 +25,21 @@ KINDS = frozenset({*NICS, "ovs-bridge", "ovs-interface"})
 
 @lru_cache(maxsize=512)
 def document_of(text: str) -> Document:
-    """Return a document; the world's are JSON. Raises NmstateFailure for one that libnmstate refuses."""
+    """Return a document; the world's are JSON. Raises NmstateFailure for one that libnmstate cannot read."""
     try:
         found: Document = json.loads("".join(line for line in text.splitlines() if not line.startswith("#")))
     except ValueError as error:
         raise NmstateFailure(FailureKind.INVALID, f"invalid document: {error}") from error
-    for item in found.get("interfaces", ()):
-        if item.get("type") not in KINDS:
-            raise NmstateFailure(FailureKind.DEPENDENCY, f"{item.get('type')} is not supported")
     return found
+
+
+def refuse_unknown_types(document: Document) -> None:
+    """Return if NetworkManager takes the profiles of *document*. Raises NmstateFailure."""
+    for item in document.get("interfaces", ()):
+        if item.get("type") not in KINDS:
+            raise NmstateFailure(
+                FailureKind.INVALID, f"NetworkManager refuses a profile of the type {item.get('type')}"
+            )
 
 
 # -- what is asked for

@@ -133,7 +133,7 @@ class Run:
         """Run to the end. Raises Violation."""
         world = self.world
         node = self.scenario.node
-        prepare(world, node)
+        self._prepare()
         next_boot = world.rules.next_boot
         next_boot.struck, next_boot.file_failed = self.struck, self._file_fails
         next_boot.named_by_vips = frozenset({4}) if node.vips or node.families == "ipv4" else frozenset()
@@ -149,6 +149,10 @@ class Run:
                 self._live()
         except Finished:
             pass
+
+    def _prepare(self) -> None:
+        """Put the node's configuration on its disk, and its cables into their sockets."""
+        prepare(self.world, self.scenario.node)
 
     def _live(self) -> None:
         """Let one process of the daemon live, and what follows its end."""

@@ -67,7 +67,7 @@ def write(path: Path, text: str) -> None:
     whole = path.absolute()
     if not can_be_replaced(whole):
         raise UsageInvalid(f"{path} cannot be a file there", remedy="Give the name of a file in a folder that exists")
-    disk.write(whole, text.encode(), PRIVATE)
+    disk.write(whole, text.encode(errors="replace"), PRIVATE)  # JSON may have half of a character
 
 
 def gathered(arguments: argparse.Namespace) -> Fleet:

@@ -100,13 +100,17 @@ def own() -> NodeFile:
 
 def own_path() -> PurePath:
     """Return the path of this node's node file. Raises UsageInvalid where it has none, NodenetError."""
-    from nodenet.core.settings import parse  # noqa: PLC0415
-
-    directory = parse.parse(settings_files.read()).settings.node_file_dir
-    search = NodeFiles(disk, Nmstate(), PurePath(directory)).find(own_name())
+    directory = _directory()
+    search = NodeFiles(disk, Nmstate(), directory).find(own_name())
     if search.found is None:
         raise UsageInvalid(f"this node has no node file in {directory}", remedy="Name a file")
-    return PurePath(directory) / search.found
+    return directory / search.found
+
+
+def _directory() -> PurePath:
+    from nodenet.core.settings import parse  # noqa: PLC0415
+
+    return PurePath(parse.parse(settings_files.read()).settings.node_file_dir)
 
 
 def own_name() -> str:
@@ -176,7 +180,7 @@ async def _compared(file: NodeFile) -> Preview:
 def _known(file: NodeFile) -> NodeFile:
     """Return the policy *file* with the document that nodenetd keeps, if it keeps one. Raises NotAllowed."""
     try:
-        return Policies(disk).known(file)
+        return Policies(disk, _directory()).known(file)
     except PublishFailed as error:
         raise NotAllowed(f"the document of the policy {file.name} cannot be read: {error.cause}") from error
 

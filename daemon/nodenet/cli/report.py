@@ -128,7 +128,7 @@ def page_of(archive: Path) -> str:
     redaction = secrets.Redaction(())
     try:
         contents = json.loads(files[CONTENTS])
-        listed = {each["name"]: each for each in contents["parts"]}
+        listed = {str(each["name"]): each for each in contents["parts"]}
         about = {key: redaction.hidden_in(str(value)) for key, value in contents.items() if key != "parts"}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise UsageInvalid(f"{archive} has no readable {CONTENTS}", remedy=sources.NO_ARCHIVE) from error
@@ -233,7 +233,8 @@ def _without_secrets(one: Made, redaction: secrets.Redaction, records: set[str])
     shown = secrets.document(text, redaction) if one.name.endswith(".json") else None
     if shown is None and one.name in records and text and not text.startswith("cat: "):
         return Made(one.name, one.what, note=NOT_READABLE.format("JSON"))
-    return Made(one.name, one.what, (shown or redaction.hidden_in(text)).encode(), note)
+    shown = shown or redaction.hidden_in(text)
+    return Made(one.name, one.what, shown.encode(errors="replace"), note)  # JSON may have half of a character
 
 
 def _settings() -> Settings:

@@ -60,6 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     by_place = {one.place: made for one, made in found}
     outcomes = what_if.duplicates([by_place[one.place] for one in kept])
     waves = what_if.roll_out(outcomes)
+    left_out += [(name, "it is the file of none of these hosts") for name in files.of_no_host(one.name for one in kept)]
     if arguments.json:
         print(json.dumps(_document(outcomes, waves, left_out), indent=1))
     else:
@@ -104,6 +105,14 @@ def policy_of_report(printed: bytes | None) -> tuple[Policy, tuple[str, ...]]:
     """Return the policy of the settings that `nodenetctl settings` has *printed*, and notes about missing settings."""
     if printed is None:
         return Policy(), ("its settings are not known: the defaults are used",)
+    try:
+        return _read("settings.txt", settings_of_report(printed).encode()), ()
+    except SettingsInvalid as error:
+        return Policy(), (f"its settings cannot be read, the defaults are used: {error.cause}",)
+
+
+def settings_of_report(printed: bytes) -> str:
+    """Return the settings that `nodenetctl settings` has *printed*, as TOML."""
     lines: list[str] = []
     for line in printed.decode(errors="replace").splitlines():
         key, _, rest = line.partition(" ")
@@ -112,10 +121,7 @@ def policy_of_report(printed: bytes | None) -> tuple[Policy, tuple[str, ...]]:
         except ValueError:
             continue
         lines.append(f"{key} = {rest[:end]}")
-    try:
-        return _read("settings.txt", "\n".join(lines).encode()), ()
-    except SettingsInvalid as error:
-        return Policy(), (f"its settings cannot be read, the defaults are used: {error.cause}",)
+    return "\n".join(lines)
 
 
 def _old(one: Host, documents: Mapping[str, bytes]) -> NodeFile | None:

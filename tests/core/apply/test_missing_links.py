@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.missing_links import MOST, host_has, lacking, missing, missing_bases, reason
+from nodenet.core.apply.missing_links import MOST, host_has, keys, lacking, missing, missing_bases, reason
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.links import Links
@@ -19,6 +19,18 @@ def test_a_link_that_the_kernel_does_not_have_and_libnmstate_names() -> None:
 
 def test_every_missing_link_is_waited_for_where_libnmstate_names_one() -> None:
     assert missing(FILE, {"lo"}, GONE) == {"eth0", "eth9"}
+
+
+def test_a_nic_that_the_file_identifies_by_its_mac_address() -> None:
+    """The name in the file is that of a profile; libnmstate has the address in capital letters."""
+    file = Links(macs={"uplink": "02:00:00:00:00:aa"})
+    gone = NmstateFailure(
+        FailureKind.INVALID,
+        "Desired interface uplink has `identifier: mac-address` with MAC address 02:00:00:00:00:AA, but no interface "
+        "is holding that MAC address",
+    )
+    assert missing(file, keys([Link(2, "eth0", mac="02:00:00:00:00:01")]), gone) == {"02:00:00:00:00:aa"}
+    assert missing(file, keys([Link(2, "eth0", mac="02:00:00:00:00:AA")]), gone) == frozenset()
 
 
 def test_a_name_that_was_translated_is_in_the_words_of_libnmstate() -> None:

@@ -47,6 +47,7 @@ def test_a_path_that_leads_elsewhere_is_refused(path: object) -> None:
 
 def test_a_plain_path_is_taken() -> None:
     assert checked_path("/etc/nmstate/openshift/a.yml", "p") == PurePosixPath("/etc/nmstate/openshift/a.yml")
+    assert checked_path("//etc//a.yml", "p") == PurePosixPath("/etc/a.yml")
 
 
 # What cannot become keyfiles is refused with the way out; what may leave a host dark is a warning.

@@ -20,7 +20,7 @@ from nodenet.core.kernel.rtnetlink import (
     request,
     single_link,
     single_link_request,
-    with_masters,
+    with_names,
 )
 from nodenet.core.kernel.snapshot import Link
 
@@ -54,8 +54,18 @@ def test_names_kind_and_master_are_read() -> None:
     found = link(memoryview(body(3, 0, attribute(3, b"v0\0"), attribute(10, struct.pack("=I", 2)), info, names)))
     assert (found.link.altnames, found.link.kind) == (("enp1s0", "lan"), "veth")
     assert (found.link.up, found.link.carrier) == (False, False)
-    named = with_masters({2: link(memoryview(ETH0)), 3: found})
+    named = with_names({2: link(memoryview(ETH0)), 3: found})
     assert [each.master for each in named] == [None, "eth0"]
+
+
+def test_the_base_of_a_vlan_is_read_and_one_in_another_namespace_is_none() -> None:
+    """Its number is another link's here."""
+    base = attribute(5, struct.pack("=I", 2))
+    rows = [(base,), (base, attribute(37, bytes(4)))]
+    numbered = {
+        number: link(memoryview(body(number, 1, attribute(3, b"x\0"), *each))) for number, each in enumerate(rows, 3)
+    }
+    assert [each.base for each in with_names({2: link(memoryview(ETH0)), **numbered})] == [None, "eth0", None]
 
 
 def test_a_dump_ends_and_says_when_it_is_not_of_one_piece() -> None:

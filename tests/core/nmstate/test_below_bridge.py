@@ -32,6 +32,12 @@ def test_links_below_are_freed() -> None:
     assert freed["routes"] == STATE["routes"]
 
 
+def test_a_link_whose_place_another_one_took_is_not_expected_to_have_its_configuration() -> None:
+    row = {"name": "br-ex", "type": "ovs-bridge", "ovs-db": {"external_ids": {"nodenet-first": "eth5"}}}
+    rows = [PORT, OTHER, row | {"bridge": {"port": [{"name": "bond0"}]}}]
+    assert below_bridge.uplinks({"interfaces": rows}, BRIDGES) == {"bond0", "eth5"}
+
+
 def test_only_ip_of_those_links_is_left_out() -> None:
     """Their MTU is asked for still, and the addresses of others."""
     ip = {"name": "bond0", "type": "bond", "state": "up", "ipv4": {"enabled": True}}

@@ -214,11 +214,13 @@ def test_the_bridges_that_a_template_names_are_known_before_it_is_resolved() -> 
 def test_the_record_keeps_the_newest_documents() -> None:
     found: dict[str, str] = {}
     for number in range(5):
-        found = policy.kept(found, str(number), f"text {number}")
-    found = policy.kept(found, "3", "again")
-    assert policy.parse_record(policy.render(found)) == {"2": "text 2", "4": "text 4", "3": "again"}
-    with pytest.raises(ValueError, match="another type"):
-        policy.parse_record(b'{"version": 1, "resolved": {"a": 1}}')
+        found = policy.kept(found, str(number), f"# NMState policy a.yml ({number})\ntext")
+    found = policy.kept(found, "3", "# NMState policy a.yml (3)\nagain")
+    assert policy.parse_record(policy.render(found)) == found
+    assert [*found] == ["2", "4", "3"]
+    for wrong, said in ((1, "another type"), (found["2"], "another policy"), ("", "another policy")):
+        with pytest.raises(ValueError, match=said):
+            policy.parse_record(json.dumps({"version": 1, "resolved": {"a": wrong}}).encode())
 
 
 def test_a_word_with_a_colon_needs_quotes() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from nodenet.core.network_manager.profiles import MADE_BY_NM
 from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.open_vswitch.ofports import kept, parse, render
+from nodenet.core.open_vswitch.ofports import handed_over, kept, parse, render
 
 OWN = {MADE_BY_NM: "1"}
 
@@ -29,6 +29,16 @@ def test_a_link_in_the_place_of_another_one_gets_its_number() -> None:
     """After a swap of what is below the bridge; with the old link still there it gets one of its own."""
     assert kept([bridge(bond0=4)], {"br-ex": {"eth0": 1}}) == {"br-ex": {"bond0": 1}}
     assert kept([bridge(eth0=1, eth1=4)], {"br-ex": {"eth0": 1}}) == {"br-ex": {"eth0": 1, "eth1": 4}}
+
+
+def test_a_leg_of_a_bond_that_is_the_only_link_then_has_the_first_number() -> None:
+    """A bond with one leg in use keeps its numbers: the other one comes back."""
+    known = {"br-ex": {"eth1": 1, "eth2": 3}}
+    assert kept([bridge(eth2=3)], known) == {"br-ex": {"eth2": 1}}
+    assert handed_over(bridge(eth2=3), known) == {"eth2": 1}
+    leg = OvsPort("bond0", (OvsInterface("eth2", ofport=3),), OWN)
+    assert kept([OvsBridge("br-ex", ports=(leg,))], known) == {"br-ex": {"eth2": 3}}
+    assert handed_over(OvsBridge("br-ex", ports=(leg,)), known) == {}
 
 
 def test_a_bridge_that_is_away_keeps_its_numbers() -> None:

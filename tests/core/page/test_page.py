@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from typing import Any
 from xml.etree import ElementTree as ET
 
@@ -141,9 +142,14 @@ def test_the_cause_comes_first_and_each_text_is_found_by_its_role() -> None:
     assert "nodenetd[1]: line 0 " not in text
 
 
+def drawn(files: dict[str, Any]) -> ET.Element:
+    """Return the drawing of the links."""
+    text = page(made(files), ABOUT, moment)
+    return ET.fromstring(f"<svg {text.split('<svg ')[1].partition('</svg>')[0]}</svg>")  # noqa: S314 -- our own
+
+
 def test_the_drawing_goes_from_the_nics_over_bond_and_vlan_to_the_bridge_and_who_answers() -> None:
-    text = page(made(FILES), ABOUT, moment)
-    drawing = ET.fromstring(f"<svg {text.split('<svg ')[1].partition('</svg>')[0]}</svg>")  # noqa: S314 -- our own
+    drawing = drawn(FILES)
     boxes = {}
     for box in drawing.iter("g"):
         words = [str(item.text) for item in box.iter("text")]
@@ -171,6 +177,56 @@ def test_a_bridge_that_a_node_file_made_is_drawn_over_its_ports() -> None:
     (drawing, _) = shown({**SMALL, "links.json": links, "ovs-show.txt": said, "status.json": status}).of("img")
     assert drawing.index("eth0 NIC") < drawing.index("br-ex Open vSwitch carrier")
     assert "ovs-netdev" not in drawing
+
+
+OVN = """    Bridge br-int
+        fail_mode: secure
+        Port ovn-k8s-mp0
+            Interface ovn-k8s-mp0
+                type: internal
+        Port br-int
+            Interface br-int
+                type: internal
+        Port patch-br-int-to-br-ex_worker-0
+            Interface patch-br-int-to-br-ex_worker-0
+                type: patch
+                options: {peer=patch-br-ex_worker-0-to-br-int}
+        Port ovn-0
+            Interface ovn-0
+                type: geneve
+                options: {csum="true", key=flow, remote_ip="10.20.0.9"}
+        Port dangling
+            Interface dangling
+                type: patch
+                options: {peer=nothing}
+    Bridge br-ex
+        Port patch-br-ex_worker-0-to-br-int
+            Interface patch-br-ex_worker-0-to-br-int
+                type: patch
+                options: {peer="patch-br-int-to-br-ex_worker-0"}
+        Port bond0.20
+            Interface bond0.20
+                type: system
+        Port br-ex
+            Interface br-ex
+                type: internal
+"""
+
+
+def test_the_bridge_of_ovn_is_drawn_behind_its_patch_ports() -> None:
+    """The patch ports are no links of the kernel: they are the line from br-ex to br-int, and words in both boxes."""
+    down: dict[str, Any] = {"flags": [], "operstate": "DOWN"}
+    pods = [link("br-int", "openvswitch", **down), link("ovn-k8s-mp0", "openvswitch", "10.128.0.2")]
+    files = {**SMALL, "links.json": [*LINKS, *pods], "ovs-show.txt": OVN}
+    drawing, before = drawn(files), drawn({**files, "ovs-show.txt": ""})
+    boxes = [[str(item.text) for item in box.iter("text")] for box in drawing.iter("g")]
+    words = {name: rows[-1] for name, *rows in boxes}
+    assert (words["br-int"], words["br-ex"]) == ("patch port to br-ex", "patch port to br-int")
+    assert not {"dangling", "patch-br-int-to-br-ex_worker-0"} & words.keys()
+    lines, others = ([each.get("class") for each in one.iter("path")] for one in (drawing, before))
+    assert len(lines) == len(others) + 2  # from br-ex, and from ovn-k8s-mp0
+    assert lines.count("lost") == others.count("lost")  # br-int is down on every node
+    assert "ovn-k8s-mp0, ovn-0, patch port to br-ex" in shown(files).of("cell")
 
 
 def test_a_node_whose_only_link_looks_like_one_of_a_pod_has_a_drawing() -> None:
@@ -240,6 +296,14 @@ def test_ten_thousand_links_in_a_circle_with_ten_thousand_problems() -> None:
     text = " ".join(shown(files).of("main"))
     assert "more links, which are in the archive" in text
     assert "Left out: the page would be too large" in text
+
+
+@pytest.mark.parametrize("name", ["ovs-show.txt", "resolv.conf"])
+def test_blank_lines_do_not_take_the_square_of_their_number(name: str) -> None:
+    """A part of an archive has millions of lines at most."""
+    began = time.process_time()
+    shown({**SMALL, name: "\n" * 200_000})
+    assert time.process_time() - began < 5
 
 
 def test_a_browser_may_load_nothing_and_run_nothing() -> None:

@@ -26,6 +26,15 @@ def test_huge_documents_and_archives_are_bounded(tmp_path: Path) -> None:
     assert "more than 3 MiB: the rest is not read" in rows["header.tar.gz"]
 
 
+def test_a_member_that_claims_exabytes_ends_at_the_end_of_the_archive(tmp_path: Path) -> None:
+    info = tarfile.TarInfo("top/x")
+    info.pax_headers = {"size": "9" * 20}
+    content = info.tobuf(tarfile.PAX_FORMAT) + bytes(1 << 20)
+    (tmp_path / "claim.tar.gz").write_bytes(gzip.compress(content))
+    (only,) = saved.nodes(str(tmp_path))
+    assert only.problems == ("the archive is torn or damaged: it ends inside a member",)
+
+
 def test_more_entries_than_the_limit_are_said(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.json").write_text("{}")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from factories import NodeFactory
 from harness import Flavour, Lan, Node
 from story import STATIC, causes, disk_times, network, node_file, nothing_left, settle, stage, story
@@ -20,6 +22,12 @@ ABSENT = """interfaces:
     - ip: 10.88.9.50
       prefix-length: 24
 """
+
+
+LATE_MAC = "52:54:00:88:00:99"
+ABSENT_BY_MAC = ABSENT.replace(
+    "- name: eth9\n", f"- name: uplink\n  identifier: mac-address\n  mac-address: {LATE_MAC}\n"
+)
 
 
 def waits_for_udev(node: Node) -> list[str]:
@@ -97,15 +105,18 @@ def test_a_nic_that_is_missing_is_named(product_node: NodeFactory) -> None:
     nothing_left(node)
 
 
-def test_a_nic_that_udev_brings_late_is_waited_for(product_node: NodeFactory, lan: Lan) -> None:
+@pytest.mark.parametrize(
+    ("text", "link"), [(ABSENT, "eth9"), (ABSENT_BY_MAC, LATE_MAC)], ids=["by name", "by MAC address"]
+)
+def test_a_nic_that_udev_brings_late_is_waited_for(product_node: NodeFactory, lan: Lan, text: str, link: str) -> None:
     """Its driver loads after NetworkManager has started. The reason is visible, kubelet waits, and the file holds."""
-    node = product_node(files={node_file("worker-0.yml"): ABSENT}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={node_file("worker-0.yml"): text}, flavour=Flavour.OPENSHIFT)
     node.boot()
-    reason = "the link eth9 of worker-0.yml, which udev may still bring"
+    reason = f"the link {link} of worker-0.yml, which udev may still bring"
     node.wait_until(f"nodenetctl status --json | grep -q '{reason}'", timeout=30)
     time.sleep(4)
     assert not node.started("kubelet")
-    lan.plug("late9", node.netns, "eth9", "52:54:00:88:00:99")
+    lan.plug("late9", node.netns, "eth9", LATE_MAC)
     document = settle(node)
     assert (document["health"], stage(document, "nmstate")["status"]) == ("ok", "done")
     assert stage(document, "nmstate")["detail"].startswith("Applied worker-0.yml and verified it in ")

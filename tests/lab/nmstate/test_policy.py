@@ -48,6 +48,9 @@ MTU = """desiredState:
 """
 
 
+NO_BRIDGE_BUT_HOLD = {path: text.replace("degrade", "hold") for path, text in NO_BRIDGE.items()}
+
+
 def booted(product_node: NodeFactory, lan: Lan, policy: str) -> Node:
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     node = product_node(files={OWN: policy, **dict.fromkeys(NO_BRIDGE, "")}, flavour=Flavour.OPENSHIFT)
@@ -74,6 +77,37 @@ def test_br_ex_over_the_link_of_the_default_route(product_node: NodeFactory, lan
     assert '"name": "eth0"' in node.run("nodenetctl explain nmstate").stdout
     assert "# NMState policy worker-0.yml, resolved on this node" in node.run("nodenetctl history 1").stdout
     assert causes(node) == []
+    nothing_left(node)
+
+
+def test_a_lost_record_costs_nothing(product_node: NodeFactory, lan: Lan) -> None:
+    """Damaged, of another version, or gone: the document in force is compared, not made again."""
+    node = booted(product_node, lan, CAPTURES + BRIDGE)
+    assert settle(node)["health"] == "ok"
+    for record in ('{"version": 1, "resol', '{"version": 0, "resolved": {}}', None):
+        node.run(["rm", KEPT]) if record is None else node.write(KEPT, record)
+        node.reboot()
+        document = settle(node)
+        assert (document["health"], document["link"]) == ("ok", "br-ex"), document
+        assert stage(document, "nmstate")["detail"] == "worker-0.yml is applied already and the state matches it"
+        assert node.run("nodenetctl diff").stdout == "worker-0.yml changes nothing on this node.\n"
+        node.write(KEPT, "{}\n")
+    assert causes(node) == []
+
+
+def test_what_a_policy_looks_at_may_come_late(product_node: NodeFactory, lan: Lan) -> None:
+    """No default route at the boot, as with a DHCP server that is late: kubelet waits until the route comes."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, router=False))
+    node = product_node(files={OWN: CAPTURES + MTU, **NO_BRIDGE_BUT_HOLD}, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until("nodenetctl status --json | grep -q 'no route of this node has destination'", timeout=60)
+    assert not node.started("kubelet")
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node.run("ip route add default via 10.88.0.1 dev eth0 metric 100")
+    document = settle(node)
+    assert (document["health"], mtu(node)) == ("ok", 1401), document
+    node.wait_until("systemctl is-active kubelet", timeout=30)
+    assert len(causes(node)) == 1
     nothing_left(node)
 
 

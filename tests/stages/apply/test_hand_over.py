@@ -61,6 +61,15 @@ async def test_the_number_goes_over_while_the_change_runs() -> None:
     assert ("192.0.2.1", "br-ex") in {(str(address), link) for address, link in rig.neighbours.asked}
 
 
+async def test_a_leg_of_a_bond_that_stays_alone_gets_the_first_number() -> None:
+    rig = Rig(FakeOvsdb(held=over(eth1=3, eth0=1)))
+    rig.files.content[str(OFPORTS)] = render({"br-ex": {"eth0": 1, "eth1": 3}})
+    async with rig.hand_over().watched({"br-ex"}):
+        rig.ovsdb.held = over(eth1=3)
+        await asyncio.sleep(EVERY)
+    assert rig.ovsdb.requested == SWAPPED
+
+
 async def test_a_change_that_fails_writes_no_profile() -> None:
     rig = Rig()
 

@@ -30,7 +30,7 @@ class Node:
         self.rig = Rig(back_seconds=0.5)
         self.rig.kernel.now = Snapshot((Link(1, "br-ex"), *BELOW), OWN)
         self.manager = FakeManager()
-        self.watch = MadeAgain(self.rig.kernel, self.manager)
+        self.watch = MadeAgain(self.rig.kernel, self.manager, self.rig.profiles)
 
     async def look(self, facts: Facts = ON_BRIDGE) -> frozenset[Thing]:
         """Look; return what is there then."""
@@ -117,3 +117,18 @@ async def test_a_node_without_a_bridge_is_left_alone() -> None:
     assert await node.look(plain) == {SERVICE, MASQUERADE, VIP, ELSEWHERE}
     node.made_again()
     assert await node.look(plain) == frozenset()
+
+
+@pytest.mark.parametrize(("activating", "ups"), [({"br-ex"}, TRIES), ({"eth0"}, 0), (set(), 0)])
+async def test_a_link_that_network_manager_waits_for_is_set_up(activating: set[str], ups: int) -> None:
+    """One that it has activated was set down by an administrator, and stays down."""
+    node = Node()
+    node.rig.profiles.found = replace(node.rig.profiles.found, activating=frozenset(activating))
+    for _ in range(2):
+        node.rig.kernel.now = Snapshot((Link(9, "br-ex", up=False), Link(2, "eth0", up=False)))
+        for _ in range(TRIES + 1):
+            await node.look()
+        assert node.rig.kernel.raised == ["br-ex"] * ups
+        node.rig.kernel.raised.clear()
+        node.rig.kernel.now = AGAIN
+        await node.look()

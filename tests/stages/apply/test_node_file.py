@@ -20,6 +20,7 @@ from nodenet.stages.apply.node_file import NodeFiles
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 FILE = str(DIRECTORY / "worker-0.yml")
 TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n  802.1x: {password: hunter2}\n"
+KEPT = "/var/lib/nodenet/policies.json"
 NAMED = Facts(hostname="worker-0")
 
 
@@ -119,6 +120,21 @@ async def test_a_reload_and_the_boot_refuse_the_same_with_the_same_words(content
         await files.wanted(files.read("worker-0.yml", "worker-0"), search)
     assert by_reload.value.cause == by_boot.value.cause == cause
     assert nmstate.validated == []
+
+
+@pytest.mark.parametrize(
+    "record", [None, b"", b"\0\0", b'{"version": 1, "resolved": {"', b'{"version": 0, "resolved": {}}']
+)
+def test_the_document_in_force_outlives_a_record_that_is_lost_or_damaged(record: bytes | None) -> None:
+    """Resolved again with br-ex there, the policy would find br-ex and be refused."""
+    policy = b"capture: {a: interfaces.name==eth0}\ndesired: {interfaces: []}\n"
+    document = f"# NMState policy worker-0.yml, resolved on this node ({hashlib.sha256(policy).hexdigest()})\n{{}}\n"
+    there = {FILE: policy, str(DIRECTORY / "applied"): document.encode()}
+    files = NodeFiles(FakeFiles(there if record is None else {**there, KEPT: record}), FakeNmstate(), DIRECTORY)
+    found = files.read("worker-0.yml", "worker-0")
+    assert (found.text, found.policy) == (document, policy.decode())
+    other = NodeFiles(FakeFiles({**there, FILE: policy + b"# edited\n"}), FakeNmstate(), DIRECTORY)
+    assert other.read("worker-0.yml", "worker-0").policy == ""
 
 
 async def test_a_file_of_the_largest_size_does_not_hold_the_loop() -> None:

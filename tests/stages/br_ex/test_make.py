@@ -20,6 +20,7 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE
 
 
@@ -133,3 +134,41 @@ async def test_an_adopted_bridge_has_no_profile_to_restore(case: str) -> None:
     assert isinstance(outcome, Done)
     assert outcome.detail.endswith(": as it was, made by another program")
     assert (rig.record.adopted, rig.record.originals) == (True, {})
+
+
+async def test_a_link_takes_the_place_of_another_one_and_the_record_follows() -> None:
+    """Not before the change is over; and also where nodenetd ended between the change and its record."""
+    rig = Rig("takes-over", nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    uuid = next(each.uuid for each in rig.known if (each.link, each.kind) == ("eth0", "802-3-ethernet"))
+    kept = KeptProfile(uuid, "as it was", "", in_memory=True, settings={"ipv4": ["dict", {}]})
+    record = BridgeRecord({"br-ex": "eth0"}, originals={"eth0": kept}, present=(uuid,))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+    rig.files.content["/etc/ovnk/default_bridge"] = b"eth1\n"
+    rig.devices = (Device("eth1", "ovs-port", profile=Profile("u-port", "eth1-port", "ovs-port")), *rig.devices)
+    rig.place("br-ex")
+    meanwhile: list[tuple[BridgeRecord, Change]] = []
+
+    def look() -> None:
+        meanwhile.append((rig.record, parse(rig.files.content[str(CHANGE)])))
+
+    rig.nmstate.during_apply = look
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Done)
+    assert outcome.facts.uplink == "eth1"
+    before, change = meanwhile[0]
+    assert (before.uplinks, before.originals) == ({"br-ex": "eth0"}, {"eth0": kept})
+    assert set(change.before.links) == {"br-ex", "eth0", "eth1"}
+    assert (rig.record.uplinks, list(rig.record.originals)) == ({"br-ex": "eth1"}, ["eth1"])
+    assert rig.record.originals["eth1"].uuid != "u-port"
+    assert rig.record.originals["eth1"].settings["ipv4"] == ["dict", {}]
+    assert ("10.88.0.1", "br-ex") in {(str(address), link) for address, link in rig.neighbours.asked}
+    later = Rig("standing-ours-taken-over", files=rig.files, nmstate=FakeNmstate())
+    later.files.content[str(BRIDGE)] = bridge_record.render(record)
+    later.files.content.pop("/etc/ovnk/default_bridge")
+    later.place("br-ex")
+    assert isinstance(await later.attempt(), Done)
+    assert (later.record.uplinks, list(later.record.originals), later.nmstate.applied) == (
+        {"br-ex": "eth1"},
+        ["eth1"],
+        [],
+    )

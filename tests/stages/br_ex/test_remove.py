@@ -217,3 +217,19 @@ async def test_a_keyfile_that_cannot_be_written_does_not_undo_the_removal() -> N
     assert logged["event"] == (
         f"{file} cannot be written: Read-only file system; NetworkManager has its settings, but not its comments"
     )
+
+
+async def test_the_link_that_took_the_place_gets_its_profile_and_the_first_one_does_not() -> None:
+    """Also where nodenetd ended before the record named the new link: two links with one address would follow."""
+    rig = Rig("standing-ours-taken-over", nmstate=FakeNmstate())
+    kept = {link: KeptProfile(f"u-{link}", link, "", in_memory=True, settings={}) for link in ("eth0", "eth1")}
+    for record, back in (
+        (BridgeRecord({"br-ex": "eth1"}, originals={"eth1": kept["eth1"]}), [kept["eth1"]]),
+        (BridgeRecord({"br-ex": "eth0"}, originals={"eth0": kept["eth0"]}), []),
+    ):
+        rig.files.content[str(BRIDGE)] = bridge_record.render(record)
+        rig.place("br-ex")
+        rig.nmstate.during_apply = lambda: rig.place("eth1")
+        rig.profiles.done.clear()
+        assert isinstance(await rig.attempt(remove_bridge=True), Skipped)
+        assert [order[1] for order in rig.profiles.done if order[0] == "give_back"] == back

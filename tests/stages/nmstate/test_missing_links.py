@@ -16,6 +16,7 @@ from nodenet.stages.nmstate.job import Job
 from nodenet.stages.nmstate.missing_links import MissingLinks
 
 FILE = read("worker-0.yml", b"interfaces:\n- name: eth9\n  type: ethernet\n")
+BY_MAC = b"interfaces: [{name: uplink, type: ethernet, identifier: mac-address, mac-address: '02:00:00:00:00:AA'}]\n"
 GONE = NmstateFailure(FailureKind.INVALID, "Interface eth9 does not exist")
 REASON = "the link eth9 of worker-0.yml, which udev may still bring; this host has eth0 (1 Gbit/s, carrier)"
 
@@ -58,6 +59,20 @@ async def test_a_link_that_appears_ends_the_wait() -> None:
     rig.kernel.now = Snapshot(links=(Link(7, "enp9s0", ("eth9",)),))
     assert rig.missing.still(rig.job()) is None
     assert await rig.awaited() is None
+
+
+async def test_a_nic_that_its_mac_address_identifies_is_waited_for() -> None:
+    rig = Rig()
+    file = read("worker-0.yml", BY_MAC)
+    job = Job(file, parse(file), Facts(), rig.clock.now, retry_refused=False, who="boot")
+    gone = NmstateFailure(FailureKind.INVALID, "no interface is holding the MAC address 02:00:00:00:00:AA")
+    waiting = await rig.missing.awaited(job, gone)
+    assert waiting is not None
+    assert waiting.reason.startswith("the link 02:00:00:00:00:aa of worker-0.yml, which udev may still bring")
+    assert rig.missing.still(job) == waiting
+    rig.kernel.now = Snapshot(links=(Link(7, "enp9s0", mac="02:00:00:00:00:aa"),))
+    assert rig.missing.still(job) is None
+    assert await rig.missing.awaited(job, gone) is None
 
 
 async def test_who_asks_for_the_file_gets_the_answer_at_once() -> None:

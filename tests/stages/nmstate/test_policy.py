@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from fakes import FakeFiles, FakeManager, FakeNmstate, FakeProfiles
-from nodenet.core.boot.outcome import Done, Failed, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Failed, Skipped, Topic, Waiting
 from nodenet.core.boot.request import Request
 from nodenet.core.errors import NodeFileInvalid, PublishFailed
 from nodenet.core.network_manager.availability import ManagerState
@@ -96,6 +96,23 @@ async def test_a_capture_that_finds_nothing_is_a_refusal() -> None:
     with pytest.raises(NodeFileInvalid) as refused:
         await NodeFiles(node.files, node.nmstate, DIRECTORY).judge(NAMED)
     assert refused.value.cause == outcome.problem.cause
+
+
+async def test_what_a_policy_looks_at_may_come_late_while_kubelet_waits() -> None:
+    """A lease minutes after the boot. A node whose kubelet runs is not changed without an order."""
+    node = rig()
+    there, node.nmstate.shown = node.nmstate.shown, {"interfaces": [], "routes": {"running": []}}
+    outcome = await node.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.again
+    assert outcome.again.topics == {Topic.KERNEL, Topic.NETWORK_MANAGER}
+    node.nmstate.shown = there
+    node.systemd.running = {"kubelet.service"}
+    assert await node.attempt() == Failed(outcome.problem, outcome.facts)
+    assert (node.nmstate.applied, node.files.writes) == ([], [])
+    node.systemd.running = set()
+    assert isinstance(await node.attempt(), Done)
+    assert links(node.nmstate.applied[0]) == [("eth0", 1400)]
 
 
 async def test_a_reload_resolves_again_what_never_came_into_force() -> None:

@@ -16,7 +16,7 @@ from harness import Lab, LabError, Lan, eventually
 from nmstate_call import call
 from nodenet.core.settings.model import Settings
 from pinger import Pinger
-from story import causes, disk_times, nothing_left, settle, stage, status
+from story import NODE_FILES, causes, disk_times, nothing_left, settle, stage, status
 from vm.harness import Vm
 from vm.standing import Identity, below, datapath_of_br_ex, identity, index, profiles
 from vm.uplinks import (
@@ -24,10 +24,13 @@ from vm.uplinks import (
     FAIL_OVER_MAC,
     LEGS,
     NIC,
+    NO_IP,
     VLAN,
     VLAN_ON_BOND,
     VRF,
     Uplink,
+    bond,
+    document,
     lay,
     vrf,
     wait_for_address,
@@ -216,3 +219,32 @@ def test_over_a_bond_that_fails_over(uplink: Uplink, bridge: Bridge) -> None:
         pinger.wait_for_reply(timeout=PATIENCE)
     mac = machine.identity.mac if uplink.own_mac else machine.vm.mac(other)
     assert identity(machine.vm, "br-ex").mac == mac
+
+
+def ofport(vm: Vm, link: str) -> str:
+    """Return the OpenFlow port number of *link*."""
+    return vm.run(f"ovs-vsctl get interface {link} ofport").stdout.strip()
+
+
+def test_a_bond_takes_the_place_of_the_nic_and_the_nic_that_of_the_bond(
+    vm: Vm, bridge: Bridge, record_property: Callable[[str, object], None]
+) -> None:
+    """A node file makes the bond; addresses, MAC and port number of br-ex stay."""
+    machine = bridge(NIC)
+    was, first = machine.identity, ofport(vm, "eth0")
+    for leg in LEGS:
+        vm.plug(leg, machine.serving)
+    vm.write(f"{NODE_FILES}/cluster.yml", document(bond("active-backup", "miimon: 100", NO_IP)))
+    for link in ("bond0", "eth0"):
+        vm.write("/etc/ovnk/default_bridge", f"{link}\n")
+        with machine.pinger() as pinger:
+            pinger.wait_for_reply(timeout=CHECKPOINT_SECONDS)
+            vm.run("nodenetctl reload --wait", timeout=CHECKPOINT_SECONDS)
+            pinger.wait_for_reply(timeout=CHECKPOINT_SECONDS)
+        record_property(f"over {link}", f"silent for {pinger.outage:.2f} s")
+        shown = settle(vm, timeout=CHECKPOINT_SECONDS)
+        assert (shown["health"], shown["uplink"]) == ("ok", link), shown["problems"]
+        assert vm.run("ovs-vsctl list-ports br-ex").stdout.split() == [link]
+        assert (identity(vm, "br-ex"), ofport(vm, link)) == (was, first)
+    assert causes(vm) == []
+    nothing_left(vm)

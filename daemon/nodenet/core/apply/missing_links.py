@@ -18,13 +18,25 @@ WAIT_SECONDS = 20.0
 """How long one boot waits for the links of a file: kubelet waits too, and without them it starts all the same."""
 
 
-def missing(links: Links, present: Collection[str], failure: NmstateFailure) -> frozenset[str]:
-    """Return the links that the kernel does not have, where *failure* is about one of them.
+def keys(present: Iterable[Link]) -> frozenset[str]:
+    """Return how a file may identify links that are *present*: every name and every MAC address of hardware."""
+    names = {name for link in present for name in link.names}
+    return frozenset(names | {link.hardware_mac.lower() for link in present if link.hardware_mac})
 
-    *present*: every name of every link. A file that is wrong in another way does not become right by waiting.
+
+def keys_of(links: Links) -> frozenset[str]:
+    """Return how a file identifies the *links* that must be there: by name, or by MAC address."""
+    return links.awaited.union(links.macs.values())
+
+
+def missing(links: Links, present: Collection[str], failure: NmstateFailure) -> frozenset[str]:
+    """Return the links that the kernel does not have, where *failure* is about one of them: by name, or by MAC.
+
+    *present*: `keys` of every link. A file that is wrong in another way does not become right by waiting.
     """
-    gone = links.awaited.difference(present)
+    gone = keys_of(links).difference(present)
     words = {word.strip(".,;:'\"`()[]") for word in f"{failure.cause} {failure.said}".split()}
+    words |= {word.lower() for word in words}  # a MAC address
     return gone if failure.kind is FailureKind.INVALID and words & gone else frozenset()
 
 
@@ -41,10 +53,9 @@ def reason(file: str, links: Collection[str], there: str) -> str:
 
 def lacking(links: Links, present: Collection[Link]) -> tuple[str, ...]:
     """Return the links of a file that are not among those *present*, as people name them: by name, or by MAC."""
-    names = {name for link in present for name in link.names}
-    hardware = {(link.hardware_mac or "").lower() for link in present}
-    by_mac = [f"{name} with the MAC address {mac}" for name, mac in links.macs.items() if mac not in hardware]
-    return (*sorted(links.awaited - names), *by_mac)
+    there = keys(present)
+    by_mac = [f"{name} with the MAC address {mac}" for name, mac in links.macs.items() if mac not in there]
+    return (*sorted(links.awaited - there), *by_mac)
 
 
 def host_has(links: Iterable[Link], speeds: Mapping[str, int]) -> str:

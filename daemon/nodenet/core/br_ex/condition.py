@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from nodenet.core.br_ex.facts import ADOPTED, MARK, BridgeFacts
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.br_ex.source import source_of
+from nodenet.core.br_ex.source import source_of, takes_over
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.way_back import Network
 from nodenet.core.network_manager.objects import Inventory
@@ -50,6 +50,7 @@ class Rule(StrEnum):
     PORT_WITHOUT_LINK = "port-without-link"
     WITHOUT_UPLINK = "without-uplink"
     OTHER_UPLINK = "other-uplink"
+    TAKES_OVER = "takes-over"
     FOREIGN_BRIDGE = "foreign-bridge"
     FOREIGN_PORT = "foreign-port"
     NOT_MARKED = "not-marked"
@@ -200,7 +201,11 @@ def _findings(
     for name in foreign_ports(facts, bridge) if ours else ():
         sentence = f"another program added the port {name} to {bridge}; nodenet does not change it"
         yield Finding(Rule.FOREIGN_PORT, bridge, sentence, ours=False, port=name)
-    yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
+    if wanted is not None and takes_over(facts, bridge, wanted):
+        sentence = f"{bridge} is over {uplink}, and {wanted} takes its place"
+        yield Finding(Rule.TAKES_OVER, bridge, sentence, ours)
+    else:
+        yield from _of_uplink(bridge, uplink, wanted, ours=ours, whole=row is not None and bool(profiles))
     yield from _left_below(facts, bridge, uplink) if owner is Owner.OURS else ()
     if owner in {Owner.OLD_SCRIPT, Owner.NMSTATE} and not (row and row.external_ids.get(ADOPTED) == uplink):
         who = "the old script" if owner is Owner.OLD_SCRIPT else "a node file"

@@ -20,6 +20,7 @@ from nodenet.core.br_ex.source import Interface, Source, source_of
 from nodenet.core.br_ex.uplink import BRIDGE, Uplink, uplinks
 from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate import state
+from nodenet.core.nmstate.below_bridge import FIRST
 from nodenet.core.settings.model import Datapath
 from nodenet.core.value import frozen
 
@@ -121,13 +122,22 @@ def _below(source: Source) -> Document:
     kind = str(source.uplink_item.get("type"))
     kind = "ethernet" if kind == "veth" else kind  # as `veth` it would have to name its peer
     ip = {"ipv4": dict(bridge_ip.DISABLED), "ipv6": dict(bridge_ip.DISABLED)}
-    return {"name": source.uplink, "type": kind, "state": "up", **_pinned(source), **ip}
+    # Pods have the MTU of the bridge in mind: a link that takes the place of another one carries it as well.
+    mtu = {"mtu": _mtu(source)} if source.replaced and _mtu(source) else {}
+    return {"name": source.uplink, "type": kind, "state": "up", **mtu, **_pinned(source), **ip}
+
+
+def _mtu(source: Source) -> int:
+    """Return the MTU of the bridge, 0 where it is not known."""
+    items = (source.uplink_item, source.item) if source.replaced else (source.uplink_item,)
+    return max(int(item.get("mtu") or 0) for item in items)
 
 
 def _pinned(source: Source) -> Document:
     """Return the MAC of a bond: below the bridge it is activated again and would take that of its first port."""
     is_bond = source.uplink_item.get("type") == "bond"
-    return {"mac-address": source.mac} if is_bond and source.keeps_mac and source.mac else {}
+    mac = source.uplink_item.get("mac-address") if source.first else source.mac
+    return {"mac-address": mac} if is_bond and source.keeps_mac and mac else {}
 
 
 def _bridge(source: Source, uplink: Uplink, datapath: Datapath) -> Document:
@@ -140,19 +150,19 @@ def _bridge(source: Source, uplink: Uplink, datapath: Datapath) -> Document:
         **({} if source.has_mac else _mac(source)),
         # OVN's patch port to br-int is not ours, and no difference.
         "bridge": {**options, "allow-extra-patch-ports": True, "port": ports},
-        "ovs-db": {"external_ids": {MARK: source.uplink}},
+        "ovs-db": {"external_ids": {MARK: source.uplink, **({FIRST: source.first} if source.first else {})}},
     }
 
 
 def _interface(source: Source, bridge: str) -> Document:
-    mtu = source.uplink_item.get("mtu")
+    mtu = _mtu(source)
     wait = source.item.get("wait-ip")
     return {
         "name": bridge,
         "type": state.OVS_INTERFACE,
         "state": "up",
         **_mac(source),
-        **({"mtu": int(mtu)} if mtu else {}),
+        **({"mtu": mtu} if mtu else {}),
         **({"wait-ip": wait} if wait else {}),
     }
 

@@ -57,9 +57,16 @@ def _uplink(source: Source, original: Profile | None) -> Document:
     kind = str(source.uplink_item.get("type"))
     metrics = {family: _metric(original, family) for family in ("ipv4", "ipv6")}
     ip = {"ipv4": bridge_ip.ipv4(source, metrics["ipv4"]), "ipv6": bridge_ip.ipv6(source, metrics["ipv6"])}
+    ip["ipv4"] |= _known_by_dhcp(source) if ip["ipv4"].get("dhcp") else {}
     wait = source.item.get("wait-ip")
     kind = "ethernet" if kind == "veth" else kind
     return {"name": source.uplink, "type": kind, "state": "up", **({"wait-ip": wait} if wait else {}), **ip}
+
+
+def _known_by_dhcp(source: Source) -> Document:
+    """Return the client identifier of the lease, where the uplink has another MAC than the bridge had."""
+    lease = source.lease4
+    return {"dhcp-client-id": lease.client_id} if source.first and lease and lease.client_id else {}
 
 
 def _metric(original: Profile | None, family: str) -> int:

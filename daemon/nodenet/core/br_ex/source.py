@@ -7,9 +7,10 @@ from functools import lru_cache
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface, ip_interface
 from typing import Any
 
-from nodenet.core.br_ex.facts import BridgeFacts
+from nodenet.core.br_ex.facts import MARK, BridgeFacts
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
 from nodenet.core.nmstate import state
+from nodenet.core.nmstate.below_bridge import FIRST
 from nodenet.core.value import frozen
 
 LINK_LOCAL = "fe80::/10"
@@ -58,9 +59,23 @@ class Source:
         """Whether the bridge exists and keeps the MAC it has.
 
         A bond has the MAC of whichever port was attached first (bonding.rst of the kernel), and a VLAN on it too: it
-        may be another one after each activation. The node is known by the one that the bridge was made with.
+        may be another one after each activation. A link that takes the place of another one has a MAC of its own. The
+        node is known by the one that the bridge was made with.
         """
-        return self.link != self.uplink and self.uplink_item.get("type") in {"bond", "vlan"}
+        made = self.link != self.uplink
+        return made and (self.first is not None or self.uplink_item.get("type") in {"bond", "vlan"})
+
+    @property
+    def replaced(self) -> str | None:
+        """The link below the bridge that the uplink is to take the place of, if any."""
+        port = self.facts.uplink_of(self.link) if self.link != self.uplink else None
+        return None if port == self.uplink else port
+
+    @property
+    def first(self) -> str | None:
+        """The link that the bridge was made over, once another one has taken its place, or is to."""
+        row = self.facts.bridge(self.link)
+        return row.external_ids.get(FIRST, self.replaced) if row else None
 
     @property
     def keeps_mac(self) -> bool:
@@ -131,16 +146,40 @@ def _interface(text: str) -> Interface:
 def source_of(facts: BridgeFacts, bridge: str, uplink: str) -> Source:
     """Return the link that has the configuration. The uplink is known to exist.
 
-    A bridge over another link has that link's configuration, not this one's.
+    A bridge over another link has that link's configuration, not this one's, unless this one takes its place.
     """
     below = state.link(facts.state, uplink) or {}
     above = state.link(facts.state, bridge)
     made = above is not None and above.get("type") == state.OVS_INTERFACE and _has_ip(above)
     port = facts.uplink_of(bridge)
     # After a power cut the bridge may have the addresses and no uplink: those of the uplink moved to it already.
-    if above is not None and made and (port == uplink or (port is None and not _has_ip(below))):
+    stays = port == uplink or (port is None and not _has_ip(below)) or takes_over(facts, bridge, uplink)
+    if above is not None and made and stays:
         return Source(facts, bridge, uplink, above, below, facts.device(bridge))
     return Source(facts, uplink, uplink, below, below, facts.device(uplink))
+
+
+def takes_over(facts: BridgeFacts, bridge: str, uplink: str) -> bool:
+    """Return whether *uplink* takes the place of the link below *bridge*, which keeps its configuration.
+
+    It is another cable to the same network: it has no address, or addresses in networks of the bridge only. A link in
+    another network brings its own configuration, and so does one that has the node IP.
+    """
+    row, port = facts.bridge(bridge), facts.uplink_of(bridge)
+    above, below = state.link(facts.state, bridge), state.link(facts.state, uplink)
+    is_ours = row is not None and MARK in row.external_ids
+    if not is_ours or port in (None, uplink) or uplink == facts.node_ip_link or not (above and below):
+        return False
+    if state.link(facts.state, str(port)) is None:  # its NIC may have another name now
+        return False
+    return bool(networks := _networks(above)) and _networks(below) <= networks
+
+
+def _networks(item: Mapping[str, Any]) -> set[str]:
+    """Return the networks of the addresses of a link, without the link-local one."""
+    parts = [part for family in ("ipv4", "ipv6") for part in (item.get(family) or {}).get("address") or ()]
+    found = (_interface(f"{part['ip']}/{part['prefix-length']}") for part in parts)
+    return {str(each.network) for each in found if not each.is_link_local}
 
 
 def _has_ip(item: Mapping[str, Any]) -> bool:

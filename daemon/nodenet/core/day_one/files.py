@@ -63,7 +63,7 @@ def checked_path(path: object, place: str) -> PurePosixPath:
     """Return an absolute path without ``..`` and without control characters. Raises ArtefactInvalid naming *place*."""
     if not isinstance(path, str) or not path.startswith("/") or not path.isprintable():
         raise ArtefactInvalid(f"{place} is not an absolute path")
-    found = PurePosixPath(path)
+    found = PurePosixPath(f"/{path.lstrip('/')}")  # "//etc" has another root for it
     if ".." in found.parts or found == PurePosixPath("/"):
         raise ArtefactInvalid(f"{place} leads out of its directory")
     return found

@@ -6,7 +6,7 @@ for one; a lease that it does not have yet is not known. `tools/error_rate.py` c
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from ipaddress import ip_address, ip_network
@@ -58,11 +58,6 @@ def after(before: Snapshot, document: Block, below: Collection[str] = ()) -> Aft
         made.address(item)
     words = tuple(word for _, route in routes(document) for word in made.route(route))
     return After(made.snapshot(), made.names, tuple(dict.fromkeys(made.unknown)), words, tuple(made.refused))
-
-
-def names_of(links: Iterable[Link]) -> frozenset[str]:
-    """Return every name of *links*."""
-    return frozenset(name for link in links for name in link.names)
 
 
 def _names(before: Snapshot, document: Block) -> dict[str, str]:

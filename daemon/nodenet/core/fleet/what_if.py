@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import field, replace
 from ipaddress import ip_address
 from typing import Any
 
+from nodenet.core.apply.missing_links import lacking
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.uplink import BRIDGE, main_uplink, refuse_another_uplink
 from nodenet.core.errors import NodeFileInvalid, UplinkRefused
-from nodenet.core.fleet.after import After, after, names_of
+from nodenet.core.fleet.after import After, after
 from nodenet.core.fleet.host import Host, macs_of, reachable
 from nodenet.core.history.left_over import left_over, lines, named_in, owned_after
 from nodenet.core.hostname.name import normalised
@@ -78,6 +80,18 @@ class NewFiles:
         host_values.need_all(name, file.text, table)
         return find.read(name, filled.encode())
 
+    def of_no_host(self, hosts: Iterable[str]) -> list[str]:
+        """Return the files that are for one host, and for none of *hosts*: a name may be wrong."""
+        used = set[str | None]()
+        for host in hosts:
+            with suppress(NodeFileInvalid):  # two files for one host: that host has the problem
+                used.add(find.search(normalised(host), self.listing).found)
+        return [
+            name
+            for name in self.listing
+            if content.is_node_file(name) and not find.is_of_cluster(name) and name not in used
+        ]
+
     def desired(self, file: NodeFile) -> Desired:
         """Return what *file* asks for. Raises NodeFileInvalid for what is wrong with it."""
         if file.digest not in self.known:
@@ -101,7 +115,7 @@ def outcome(one: Host, files: NewFiles, policy: Policy, old: NodeFile | None = N
         wish = files.desired(file)
     except NodeFileInvalid as error:
         return replace(stays, verdict=REFUSED, problems=(error.cause,))
-    if gone := sorted(wish.links.awaited - names_of(one.snapshot.links)):
+    if gone := lacking(wish.links, one.snapshot.links):
         cause = f"{file.name} names {', '.join(gone)}, and this host has no such link"
         return replace(stays, verdict=REFUSED, problems=(cause,))
     if wish.document is None:

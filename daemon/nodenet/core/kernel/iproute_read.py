@@ -89,6 +89,7 @@ def _link(node: Node, position: int) -> Link:
         permanent_mac=permanent if permanent != mac else None,
         master=node.maybe("master", str),
         mtu=node.whole("mtu", 0, 0xFFFFFFFF),
+        base=node.maybe("link", str),
     )
 
 

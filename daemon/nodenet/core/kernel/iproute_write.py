@@ -37,6 +37,7 @@ def _link_fields(link: Link) -> dict[str, Any]:
     return _present(
         (
             ("ifindex", link.index),
+            ("link", link.base),
             ("ifname", link.name),
             ("flags", [name for name, is_set in flags if is_set]),
             ("mtu", link.mtu or None),

@@ -48,10 +48,11 @@ _OPERSTATES = ("UNKNOWN", "NOTPRESENT", "DOWN", "LOWERLAYERDOWN", "TESTING", "DO
 
 @frozen
 class NumberedLink:
-    """A link, and the index of its master, whose name may come later in the dump."""
+    """A link, and the indices of its master and its base, whose names may come later in the dump; 0 is none."""
 
     link: Link
     master: int | None
+    base: int = 0
 
 
 class Dump:
@@ -183,7 +184,8 @@ def link(message: memoryview) -> NumberedLink:
         carrier_changes=number(found.get(35)) or 0,
         mtu=number(found.get(4)) or 0,
     )
-    return NumberedLink(value, number(found.get(10)))
+    base = None if 37 in found else number(found.get(5))  # IFLA_LINK_NETNSID: it is in another namespace
+    return NumberedLink(value, number(found.get(10)), base or 0)
 
 
 def _alternative_names(properties: memoryview | None) -> Iterator[str]:
@@ -197,11 +199,12 @@ def _alternative_names(properties: memoryview | None) -> Iterator[str]:
         offset += (length + 3) & ~3
 
 
-def with_masters(numbered: Mapping[int, NumberedLink]) -> tuple[Link, ...]:
-    """Return the links with their masters' names."""
+def with_names(numbered: Mapping[int, NumberedLink]) -> tuple[Link, ...]:
+    """Return the links with the names of their masters and bases."""
+    names = {index: item.link.name for index, item in numbered.items()}
     return tuple(
-        replace(item.link, master=numbered[item.master].link.name)
-        if item.master is not None and item.master in numbered
+        replace(item.link, master=names.get(item.master or 0), base=names.get(item.base))
+        if item.master or item.base
         else item.link
         for item in numbered.values()
     )

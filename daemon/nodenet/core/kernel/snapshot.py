@@ -36,7 +36,8 @@ class Link:
     """A network link.
 
     *permanent_mac* is set only where it differs from *mac*: a port of a bond wears another one's.
-    *master* is the bridge, bond or VRF that owns the link. *operstate* is RFC 2863's, in capitals.
+    *master* is the bridge, bond or VRF that owns the link, *base* the link below a VLAN or the like, or the other
+    end of a veth. *operstate* is RFC 2863's, in capitals.
     """
 
     index: int
@@ -54,6 +55,8 @@ class Link:
     """How often the carrier came or went. Only the kernel's own answer has it, not iproute2's."""
     mtu: int = field(default=0, compare=False)
     """0: not known. No decision of a node depends on it."""
+    base: str | None = field(default=None, compare=False)
+    """No decision of a node depends on it; snapshots of older versions have none."""
 
     @property
     def names(self) -> tuple[str, ...]:

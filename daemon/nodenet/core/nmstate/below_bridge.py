@@ -14,12 +14,16 @@ from nodenet.core.nmstate.state import OVS_INTERFACE, State, link, ovs_bridge, p
 IP = frozenset({"ipv4", "ipv6", "wait-ip"})
 """What moves of an interface (NMState's keys)."""
 IDENTITY = frozenset({"name", "type", "state"})
+FIRST = "nodenet-first"
+"""The key in a bridge's ``external_ids`` once another link has taken the place of the uplink: the link whose
+configuration and MAC the bridge was made with, and keeps."""
 
 
 def uplinks(state: State, bridges: Collection[str]) -> frozenset[str]:
-    """Return the links of the host that are ports of these Open vSwitch bridges."""
+    """Return the links of the host whose configuration these Open vSwitch bridges have: their ports, and the first."""
     rows = [row for bridge in bridges if (row := ovs_bridge(state, bridge))]
     names = {name for row in rows for name in ports(row)}
+    names |= {first for row in rows if (first := row.get("ovs-db", {}).get("external_ids", {}).get(FIRST))}
     links = {name: item for name in names if (item := link(state, name))}
     return frozenset(name for name, item in links.items() if item.get("type") != OVS_INTERFACE)
 

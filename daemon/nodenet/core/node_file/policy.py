@@ -277,7 +277,7 @@ def resolved(file: NodeFile, made: Filled, differs: Mapping[str, Any]) -> NodeFi
         is_whole = isinstance(link, Mapping) and (made.whole is None or number in made.whole)
         links.append(_only_changed(link, changed) if is_whole else _without_leases(link))
     document = {**made.document, **({"interfaces": links} if "interfaces" in made.document else {})}
-    text = f"# NMState policy {file.name}, resolved on this node ({file.digest})\n{json.dumps(document, indent=1)}\n"
+    text = f"{_HEADING} {file.name}, resolved on this node ({file.digest})\n{json.dumps(document, indent=1)}\n"
     return NodeFile.of(file.name, text, policy=file.text)
 
 
@@ -307,6 +307,13 @@ def _ip(section: Any) -> Any:  # noqa: ANN401
 
 VERSION = 1
 MOST_KEPT = 3
+_HEADING = "# NMState policy"
+
+
+def is_of(text: str, digest: str) -> bool:
+    """Return whether *text* is a document that the policy with this *digest* led to."""
+    first, _, _ = text.partition("\n")
+    return first.startswith(_HEADING) and first.endswith(f" ({digest})")
 
 
 def kept(found: Mapping[str, str], digest: str, text: str) -> dict[str, str]:
@@ -327,4 +334,6 @@ def parse_record(content: bytes) -> dict[str, str]:
     found = fields(content, VERSION).get("resolved")
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
         raise ValueError("not a record: a value has another type")
+    if not all(is_of(text, digest) for digest, text in found.items()):
+        raise ValueError("not a record: a document belongs to another policy")
     return found

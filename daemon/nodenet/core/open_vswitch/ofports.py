@@ -22,6 +22,7 @@ def kept(bridges: Iterable[OvsBridge], known: Numbers) -> dict[str, dict[str, in
     """Return the numbers to ask for: those *known*, the one of a link that is gone for the link in its place.
 
     A link of which nothing is known keeps the number it has. A bridge that does not exist at the moment keeps its own.
+    The only link of a bridge has the first number, also if it was a leg of a bond of Open vSwitch before.
     """
     found = {bridge: dict(numbers) for bridge, numbers in known.items()}
     for bridge in bridges:
@@ -32,6 +33,8 @@ def kept(bridges: Iterable[OvsBridge], known: Numbers) -> dict[str, dict[str, in
         for link, item in links.items():
             if link not in now and (number := free.pop(0) if free else item.ofport):
                 now[link] = number
+        if before and (only := _only_port(bridge, links)):
+            now[only] = min(before.values())
         if links and now:
             found[bridge.name] = now
     return found
@@ -43,9 +46,9 @@ def handed_over(bridge: OvsBridge, known: Numbers) -> dict[str, int]:
     now = kept([bridge], known).get(bridge.name, {})
     left = {number for link, number in numbers.items() if link not in links}
     return {
-        link: now[link]
-        for link, item in links.items()
-        if link not in numbers and now.get(link) in left and item.ofport_request != now[link]
+        link: number
+        for link, number in now.items()
+        if number != numbers.get(link) and number in left and links[link].ofport_request != number
     }
 
 
@@ -54,6 +57,11 @@ def links_of(bridge: OvsBridge) -> dict[str, OvsInterface]:
     items = [item for port in bridge.ports if port.by_network_manager for item in port.interfaces]
     outside = [item for item in items if item.kind in PHYSICAL and item.name != bridge.name]
     return {item.name: item for item in sorted(outside, key=lambda each: each.name)}
+
+
+def _only_port(bridge: OvsBridge, links: Mapping[str, OvsInterface]) -> str | None:
+    """Return the link that is alone below *bridge*, and no leg of a bond, which may lack the others for a while."""
+    return next((port.name for port in bridge.ports if links.keys() == {port.name}), None)
 
 
 def render(numbers: Numbers) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field, replace
+from itertools import islice
 from typing import Any
 
 from nodenet.core.page.markup import Parts, entries, pill, strings, table, text
@@ -19,15 +20,17 @@ OF_PODS = frozenset({"veth", OPEN_VSWITCH, "geneve", "vxlan", "dummy", "ifb"})
 """Kinds of links that are drawn only if they have an address or a part in the path of a node IP."""
 NEIGHBOUR = {"REACHABLE": "answers", "FAILED": "does not answer", "INCOMPLETE": "does not answer"}
 """States of the kernel's neighbour table that say something; STALE only says that it was not asked lately."""
-_NEIGHBOUR = re.compile(r"^(\S+) dev (\S+)\b.*?\b([A-Z]+)\s*$", re.MULTILINE)
-_OF_BRIDGE = re.compile(r"^\s*(Bridge|Interface) \"?([^\s\"]+)\"?$", re.MULTILINE)
-"""Of what `ovs-vsctl show` prints: the interfaces of a bridge follow its name."""
+_NEIGHBOUR = re.compile(r"^(\S+) dev (\S+)\b.*?\b([A-Z]+)[ \t]*$", re.MULTILINE)
+_OF_BRIDGE = re.compile(
+    r"^[ \t]*(?:(Bridge|Interface) |(options): \{.*?\bpeer=)\"?([^\s\",}]{1,255}+)\"?(?:[,}].*)?$", re.MULTILINE
+)
+"""Of what `ovs-vsctl show` prints: the interfaces of a bridge follow its name, the peer a patch port."""
 _SPEED = re.compile(r"^([^/\s]+)/speed:(\d{1,7})$", re.MULTILINE)
 
 
 @frozen
 class Link:
-    """A link as it is drawn; *below* are the links that it is made of."""
+    """A link as it is drawn; *below* are the links that it is made of, *patched* bridges behind patch ports."""
 
     name: str
     kind: str
@@ -38,6 +41,7 @@ class Link:
     carrier: bool
     addresses: tuple[str, ...]
     below: tuple[str, ...] = ()
+    patched: tuple[str, ...] = ()
 
     @property
     def state(self) -> str:
@@ -72,18 +76,23 @@ def read(parts: Parts, status: Mapping[str, Any]) -> Drawing:
     addresses = {str(each.get("ifname")): each for each in entries(snapshot, "addresses")}
     items = items or [{**addresses.get(str(each.get("ifname")), {}), **each} for each in entries(snapshot, "links")]
     speeds = {name: _speed(int(speed)) for name, speed in _SPEED.findall(parts.words("speeds.txt"))}
-    below: dict[str, list[str]] = {}
+    below: dict[str, dict[str, None]] = {}
     for item in items:
         name, master, lower = (str(item.get(key) or "") for key in ("ifname", "master", "link"))
         if master and master not in HIDDEN:
-            below.setdefault(master, []).append(name)
+            below.setdefault(master, {})[name] = None
         if lower and _kind(item) != "veth":  # the other end of a veth is not below it
-            below.setdefault(name, []).append(lower)
-    switches = _switches(parts, status)
+            below.setdefault(name, {})[lower] = None
+    switches, patches = _switches(parts, status)
     for bridge, ports in switches.items():
-        below.setdefault(bridge, []).extend(each for each in ports if each not in below.get(bridge, ()))
+        below.setdefault(bridge, {}).update(dict.fromkeys(ports))
     links = tuple(
-        replace(one, below=tuple(below.get(one.name, ())[:64]), kind=OPEN_VSWITCH if one.name in switches else one.kind)
+        replace(
+            one,
+            below=tuple(islice(below.get(one.name, ()), 64)),
+            patched=tuple(sorted(patches.get(one.name, ())))[:64],
+            kind=OPEN_VSWITCH if one.name in switches else one.kind,
+        )
         for one in (_link(item, speeds) for item in items)
     )
     outside = tuple(_outside(parts, snapshot))
@@ -91,20 +100,32 @@ def read(parts: Parts, status: Mapping[str, Any]) -> Drawing:
     return Drawing(links, outside, frozenset(ways - {""}))
 
 
-def _switches(parts: Parts, status: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the bridges of Open vSwitch with the links in them: the kernel does not say which."""
+def _switches(parts: Parts, status: Mapping[str, Any]) -> tuple[dict[str, list[str]], dict[str, set[str]]]:
+    """Return the bridges of Open vSwitch with the links in them, and those that patch ports connect.
+
+    The kernel knows neither.
+    """
     found: dict[str, list[str]] = {}
+    peers: dict[str, str] = {}
     bridge = ""
-    for what, name in _OF_BRIDGE.findall(parts.words("ovs-show.txt")):
+    for what, options, name in _OF_BRIDGE.findall(parts.words("ovs-show.txt")):
         if what == "Bridge":
             bridge = name
             found.setdefault(bridge, [])
-        elif name != bridge and bridge:
+        elif options and bridge and found[bridge]:
+            peers[found[bridge][-1]] = name
+        elif not options and name != bridge and bridge:
             found[bridge].append(name)
+    bridges = {port: bridge for bridge, ports in found.items() for port in ports}
+    patches: dict[str, set[str]] = {}
+    for port, peer in peers.items():
+        if peers.get(peer) == port and bridges[port] != bridges[peer]:
+            patches.setdefault(bridges[port], set()).add(bridges[peer])
+    found = {bridge: [port for port in ports if port not in peers] for bridge, ports in found.items()}
     bridge, uplink = (str(status.get(key) or "") for key in ("bridge", "uplink"))
     if bridge and uplink and uplink not in found.get(bridge, ()):
         found.setdefault(bridge, []).append(uplink)
-    return found
+    return found, patches
 
 
 def _link(item: Mapping[str, Any], speeds: Mapping[str, str]) -> Link:
@@ -148,14 +169,17 @@ def _outside(parts: Parts, snapshot: Mapping[str, Any]) -> Iterator[Outside]:
             way = way or link
             answer = NEIGHBOUR.get(states.get((gateway, link), "")) or probed.get(("gateway", gateway), "")
             yield Outside("gateway", gateway, link, answer)
-    servers = re.findall(r"^\s*nameserver\s+(\S+)", parts.words("resolv.conf"), re.MULTILINE)
+    servers = re.findall(r"^[ \t]*nameserver[ \t]+(\S+)", parts.words("resolv.conf"), re.MULTILINE)
     for server in dict.fromkeys(servers):
         if not server.startswith("127.") and server != "::1":
             yield Outside("DNS server", server, way, probed.get(("DNS server", server), ""))
 
 
 def chosen(what: Drawing) -> list[Link]:
-    """Return the links that are drawn: those of the way out first, then those with addresses, then NICs."""
+    """Return the links that are drawn: those of the way out first, then those with addresses, then NICs.
+
+    A bridge is drawn over the bridge behind its patch ports that has the way out, as OVN's over br-ex.
+    """
     by_name = {one.name: one for one in what.links}
     path, due = set[str](), [name for name in what.main if name in by_name]
     while due:
@@ -164,8 +188,16 @@ def chosen(what: Drawing) -> list[Link]:
             path.add(name)
             due += [each for each in by_name[name].below if each in by_name]
     above = {each for one in what.links for each in one.below}
+
+    def rank(name: str) -> tuple[bool, str]:
+        return name not in path, name
+
     known = [one for one in what.links if one.name not in HIDDEN]
-    drawn = [one for one in known if one.name in path or one.addresses or one.kind not in OF_PODS] or known
+    drawn = [one for one in known if one.name in path or one.addresses or one.patched or one.kind not in OF_PODS]
+    drawn = [
+        replace(one, below=(*one.below, *(each for each in one.patched if rank(each) < rank(one.name))))
+        for one in drawn or known
+    ]
     drawn.sort(key=lambda one: (one.name not in path, not one.addresses, one.name not in above and not one.below))
     return drawn[:MOST_DRAWN]
 
@@ -230,6 +262,7 @@ def _rows(one: Link) -> list[tuple[str, str]]:
         *([(one.mac, "quiet")] if one.mac else []),
         *((each, "address") for each in one.addresses[:MOST_ADDRESSES]),
         *([(f"and {more} more addresses", "quiet")] if more > 0 else []),
+        *((f"patch port to {each}", "quiet") for each in one.patched[:2]),
     ]
 
 
@@ -251,7 +284,7 @@ def _line(
 ) -> str:
     x1, y1, x2, y2 = one[0] + WIDE, one[1] + one[2] / 2, other[0], other[1] + other[2] / 2
     middle = (x1 + x2) / 2
-    style = ' class="lost"' if lost or (link is not None and not link.carrier) else ""
+    style = ' class="lost"' if lost or (link is not None and link.up and not link.carrier) else ""
     return f'<path{style} d="M{x1:g} {y1:g}C{middle:g} {y1:g} {middle:g} {y2:g} {x2:g} {y2:g}"/>'
 
 
@@ -264,7 +297,7 @@ def listing(what: Drawing) -> str:
             text(one.state) if one.carrier else pill(one.state, "failed" if one.up else "quiet"),
             text(one.mac),
             "<br>".join(text(each) for each in one.addresses[:16]),
-            text(", ".join(one.below[:8])),
+            text(", ".join((*one.below[:8], *(f"patch port to {each}" for each in one.patched[:8])))),
         )
         for one in what.links[:MOST_LISTED]
     ]

@@ -19,7 +19,7 @@ LONGEST_SECONDS = 90.0
 """Parts that have not begun by then are left out."""
 MOST_BYTES = 64 << 20
 """All parts together, before they are compressed."""
-JOURNAL_LINES = 20_000
+JOURNAL_LINES, EVENTS = 20_000, 4_000
 UNITS = ("nodenet*", "NetworkManager.service")
 """Units whose journal is in a report."""
 
@@ -89,6 +89,10 @@ _TABLES = "for table in Open_vSwitch Bridge Port Interface; do echo == $table; o
 _PROFILES = "nmcli --get-values UUID connection show | xargs --no-run-if-empty nmcli connection show"
 _STATES = "systemctl --no-pager --full --lines=0 status 'nodenet*' NetworkManager kubelet"
 _ROUTES = "ip rule; ip -6 rule; ip route show table all; ip -6 route show table all"
+_EVENTS = (
+    "journalctl --output=json --output-fields=MESSAGE_ID,STAGE --no-pager --quiet --boot=0 --identifier=nodenetd "
+    f"--lines={EVENTS}"
+)
 PARTS = (
     _shell("versions.txt", "versions of the system and of the programs that nodenet works with", _VERSIONS),
     _verb("status.txt", "status of the node", "status"),
@@ -120,6 +124,7 @@ PARTS = (
     _shell("units.txt", "state of the units", _STATES),
     _journal("journal.txt", "journal of nodenet and NetworkManager in this boot", 0),
     _journal("journal-last.txt", "the same in the last boot", -1),
+    _shell("events.jsonl", "which events nodenetd has logged in this boot, for a simulation of it", _EVENTS),
     _file("resolv.conf", "DNS servers", "/etc/resolv.conf"),
     _shell("ip-address.txt", "links and addresses", "ip -details address show"),
     _shell("ip-route.txt", "routes and rules", _ROUTES),

@@ -196,15 +196,22 @@ def _bounded(file: IO[bytes], name: str, most: int) -> bytes:
 
 
 class _Limited:
-    """The uncompressed bytes of an archive; it raises _TooLarge after *most* of them."""
+    """The uncompressed bytes of an archive; it raises _TooLarge after *most* of them.
+
+    Its end can be read once. `tarfile` skips a member by reading, and never ends where the header claims exabytes.
+    """
 
     def __init__(self, stream: gzip.GzipFile, most: int) -> None:
         self._stream = stream
         self._most = self._left = most
+        self._ended = False
 
     def read(self, size: int) -> bytes:
-        """Return at most *size* bytes. Raises _TooLarge."""
+        """Return at most *size* bytes. Raises _TooLarge, EOFError behind the end."""
+        if self._ended:
+            raise EOFError("it ends inside a member")
         content = self._stream.read(min(size, self._left + 1))
+        self._ended = not content
         self._left -= len(content)
         if self._left < 0:
             raise _TooLarge(f"more than {self._most >> 20} MiB: the rest is not read")

@@ -95,7 +95,7 @@ class _Reading:
         terse = () if self._complete else {i for i, item in numbered.items() if is_denied(item.link, Policy())}
         # DHCP's routes come after the address: with the routes listed first none lacks its address here.
         listed = self._routes(names)
-        return Snapshot(rt.with_masters(numbered), self._addresses(names, terse), listed)
+        return Snapshot(rt.with_names(numbered), self._addresses(names, terse), listed)
 
     def addresses(self) -> tuple[Address, ...]:
         return self._addresses(dict(socket.if_nameindex()))

@@ -67,7 +67,7 @@ class NodeFiles:
         """Look in *directory*; *store* has the records that the disk has not taken."""
         self._files = files
         self._nmstate = nmstate
-        self.policies = Policies(files, store)
+        self.policies = Policies(files, directory, store)
         self.directory = directory
 
     def find(self, hostname: str | None) -> Search:

@@ -2,7 +2,8 @@
 
 A policy is resolved once, against the network before its change, and the document is written before that network is
 touched: with br-ex there, the same captures find something else. A file with another text is resolved again, and so is
-one whose document never came into force when a reload orders it. All else of nodenet works with the document.
+one whose document never came into force when a reload orders it. All else of nodenet works with the document. The
+document in force is in the marker `applied` as well: a record that is lost or damaged costs nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +11,14 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
+from pathlib import PurePath, PurePosixPath
 from typing import Any
 
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.nmstate.state import without_addresses
 from nodenet.core.node_file import policy
-from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.find import APPLIED, NodeFile
 from nodenet.core.node_file.yaml_text import Block, load
 from nodenet.core.ownership.difference import without_others
 from nodenet.core.ownership.things import Others
@@ -29,9 +31,10 @@ RECORD = STATE / "policies.json"
 class Policies:
     """The documents of the newest policies, by the SHA-256 of these."""
 
-    def __init__(self, files: Files, store: Store | None = None) -> None:
-        """Keep them through *files*, or through *store*."""
+    def __init__(self, files: Files, directory: PurePath, store: Store | None = None) -> None:
+        """Keep them through *files*, or through *store*; *directory* has the marker."""
         self._files = files
+        self._marker = PurePosixPath(directory / APPLIED)
         self._store = store
         self._records = Records(files, store)
 
@@ -39,7 +42,7 @@ class Policies:
         """Return *file* with the document that it was resolved to, unchanged where it was not. Raises PublishFailed."""
         if not any(key in file.text for key in policy.KEYS):
             return file
-        text = self._all().get(file.digest)
+        text = self._all().get(file.digest) or self._in_force(file.digest)
         return NodeFile.of(file.name, text, policy=file.text) if text else file
 
     def keep(self, file: NodeFile) -> None:
@@ -50,6 +53,11 @@ class Policies:
             self._store.save_ahead(RECORD, content)
         else:
             self._files.write(RECORD, content, PRIVATE)
+
+    def _in_force(self, digest: str) -> str:
+        """Return the document in force, if it is that of the policy with this *digest*."""
+        text = ((self._store or self._files).read(self._marker) or b"").decode(errors="replace")
+        return text if policy.is_of(text, digest) else ""
 
     def _all(self) -> dict[str, str]:
         return self._records.load(RECORD, policy.parse_record) or {}

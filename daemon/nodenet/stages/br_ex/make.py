@@ -20,6 +20,8 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.br_ex.source import source_of
+from nodenet.core.br_ex.take_over import over_another
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
 from nodenet.core.errors import Unavailable
@@ -92,9 +94,11 @@ class BridgeMaker:
         if name := awaited_profile(facts, plan.uplinks[0].link):
             cause = f"NetworkManager has not activated {name!r} on {plan.uplinks[0].link}"
             raise Unavailable(cause, remedy=f"Look at `nmcli device show {plan.uplinks[0].link}`")
+        sources = {uplink.bridge: source_of(facts, uplink.bridge, uplink.link) for uplink in plan.uplinks}
+        # A bridge that stands has them below a link that takes the place of another one, too.
+        from_link = {bridge: source.link if source.replaced else source.uplink for bridge, source in sources.items()}
         answering = {
-            item.bridge: await self.verifier.answering(uplink.link, item.gateways)
-            for item, uplink in zip(plan.expect, plan.uplinks, strict=True)
+            item.bridge: await self.verifier.answering(from_link[item.bridge], item.gateways) for item in plan.expect
         }
         record = await self._remembered(plan, facts)
         self._edges.store.save_ahead(BRIDGE_RECORD, bridge_record.render(record))
@@ -110,9 +114,34 @@ class BridgeMaker:
             await self.verifier.until_set(self._edges.sysctls, plan.sysctls)
 
         with self._checks.without_dad(record.addresses, record.uplinks):
-            moves = {uplink.link: uplink.bridge for uplink in plan.uplinks}
-            await self.apply(transaction, plan.document_with_lease or plan.document, moves, accept)
+            moves = {link: bridge for bridge, link in from_link.items()}
+            below = {link for source in sources.values() for link in (source.uplink, source.replaced) if link}
+            await self.apply(transaction, plan.document_with_lease or plan.document, moves, accept, below)
+        record = await self._over_others(record, plan, facts)
         self.save(record)
+        return record
+
+    async def follow(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        """Return *record* with the links that are below the bridges: another one may be there since it was written.
+
+        Raises Unavailable, PublishFailed.
+        """
+        if (found := await self._over_others(record, plan, facts)) != record:
+            self.save(found)
+        return found
+
+    async def _over_others(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
+        for uplink in plan.uplinks:
+            if record.uplinks.get(uplink.bridge, uplink.link) == uplink.link:
+                continue
+            devices = {each.link: each for each in (await self._edges.profiles.inventory()).devices}
+            device = devices.get(uplink.link)  # the last one of a name: its port of Open vSwitch has it too
+            if device is None or device.profile is None:
+                continue
+            port, bridge = await self._edges.keeper.keep(device.profile.uuid), facts.device(uplink.bridge)
+            client_id = bridge.lease4.client_id if bridge and bridge.lease4 else None
+            mac = device.permanent_mac or device.mac
+            record = over_another(record, uplink.bridge, uplink.link, port, mac, client_id)
         return record
 
     async def settle(self, record: BridgeRecord) -> tuple[BridgeRecord, Problem | None]:
@@ -159,25 +188,27 @@ class BridgeMaker:
         return record
 
     async def _remembered(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
-        """Return the record of what the plan will change."""
-        links = [uplink.link for uplink in plan.uplinks]
+        """Return the record of what the plan will change; of a link that is replaced it has the one from before."""
+        sources = {uplink.bridge: source_of(facts, uplink.bridge, uplink.link) for uplink in plan.uplinks}
+        over = {bridge: source.replaced or source.uplink for bridge, source in sources.items()}
+        links = list(over.values())
         devices = [device for link in links if (device := facts.device(link))]
         profiles = {device.link: device.profile.uuid for device in devices if device.profile}
         now = self._leases.moment()
-        static = {uplink.bridge: lease_of(facts, uplink.link, now) for uplink in plan.uplinks}
+        static = {bridge: lease_of(facts, link, now) for bridge, link in over.items()}
         leases = {bridge: lease for bridge, lease in static.items() if lease and bridge in plan.finish_settings}
         # Where a bridge is only repaired, the uplink's profile is the bridge's by now: keep the one from before.
         before = self.record
-        below = {uplink.link for uplink in plan.uplinks if facts.uplink_of(uplink.bridge) == uplink.link}
+        below = {link for bridge, link in over.items() if facts.uplink_of(bridge) == link}
         kept = before.originals if before else {}
         earlier = {original.uuid: original for link, original in kept.items() if link in below}
         # After an interrupted apply the uplink may have no active profile, and still be the bridge's port.
         profiles = {link: original.uuid for link, original in kept.items() if link in below} | profiles
         # Such a bridge may have the static copy of its lease still.
-        there = {uplink.bridge for uplink in plan.uplinks if uplink.link in below} - plan.finish_settings.keys()
+        there = {bridge for bridge, link in over.items() if link in below} - plan.finish_settings.keys()
         owed = before.finished(set(before.finish or ()) - there) if before else None
         return BridgeRecord(
-            uplinks={uplink.bridge: uplink.link for uplink in plan.uplinks},
+            uplinks=over,
             macs={device.link: mac for device in devices if (mac := device.permanent_mac or device.mac)},
             node_ips=tuple(str(address) for item in plan.expect for address in item.addresses),
             originals={
@@ -203,15 +234,16 @@ class BridgeMaker:
         document: Document,
         moves: Mapping[str, str],
         accept: Callable[[], Awaitable[None]],
+        below: Collection[str] = (),
     ) -> None:
         """Apply *document*, which moves addresses from link to link (*moves*), and commit it once *accept* returns.
 
-        Raises as ``Pipeline.apply`` does.
+        *below* are the links that become ports, and those that are none any more. Raises as ``Pipeline.apply`` does.
         """
         text = json.dumps(document)
         digest = hashlib.sha256(text.encode()).hexdigest()
         intent = self._pipeline.intent(digest, Phase.APPLYING, in_force=None, brings_bridge=True)
-        links = {*moves, *moves.values()}
+        links = {*moves, *moves.values(), *below}
         change = Change(What.BRIDGE, BRIDGE, intent, await network_of_links(self._edges.keeper, links))
         good = replace(intent, phase=Phase.GOOD, in_force=digest)
         async with self._checks.without_probe(sorted(links)), neighbours_follow(self.verifier.neighbours, moves):

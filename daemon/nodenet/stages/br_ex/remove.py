@@ -99,7 +99,7 @@ class BridgeRemover:
     ) -> None:
         # After an interrupted apply the uplink may be no port, and have its profile for the bridge all the same.
         recorded = record or BridgeRecord({})
-        uplinks = {link for found in there for link in (found.uplink, recorded.uplinks.get(found.bridge))}
+        uplinks = {found.uplink or recorded.uplinks.get(found.bridge) for found in there}
         originals = {link: kept for link, kept in recorded.originals.items() if link in uplinks}
 
         async def accept() -> None:

@@ -26,6 +26,7 @@ from nodenet.core.br_ex.explain import conditions
 from nodenet.core.br_ex.facts import ADOPTED, BridgeFacts
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord
+from nodenet.core.br_ex.take_over import refuse_removal
 from nodenet.core.br_ex.uplink import BRIDGE, refuse_another_uplink, uplinks
 from nodenet.core.errors import (
     BridgeForeign,
@@ -268,6 +269,7 @@ class ConfigureOvsStage:
         async with self._edges.nmstate.transaction() as transaction:
             await self._remover.prove_rows()
             known = await self._gather(transaction, facts, record)
+            refuse_removal(known, in_file=bool(facts.file_families))
             removal = self._remover.remove(transaction, known, record)
             names = await self._recorded(Kind.BRIDGE_REMOVAL, request, transaction, removal)
         self._maker.forget(removed_in=self._pipeline.boot_id)
@@ -325,6 +327,7 @@ class ConfigureOvsStage:
             record = await self._maker.adopt(plan, known)
         elif record.finish:
             record, problem = await self._maker.settle_and_hold(record)
+        record = await self._maker.follow(record, plan, known)
         self._maker.found_good()
         how = "as it was, made by another program" if record.adopted else "as it was"
         done = replace(self._status(plan, record, facts, how, Message.BRIDGE_UNCHANGED), problem=problem)

@@ -1,14 +1,15 @@
-"""When is a file tried again that was refused for what another host did: it had an address, or it did not answer?
+"""When is a file tried again that was refused for what another host did, or a policy that found nothing?
 
-With a back-off, for as long as kubelet waits for the file: that host may be switched off, it may be an attacker that
-has left, or a router that was starting. A node that works is not changed without an order.
+For as long as kubelet waits for it. A host that had the address, or did not answer, is asked with a back-off: it may be
+switched off, be an attacker that has left, or a router that was starting. The network that a policy looks at may still
+come, as a lease does. A node that works is not changed without an order.
 """
 
 from __future__ import annotations
 
 from nodenet.core.apply.retry import pauses
 from nodenet.core.backoff import backoff
-from nodenet.core.boot.outcome import Again, Failed
+from nodenet.core.boot.outcome import Again, Failed, Topic
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.node_ip.published_files import USERS
 from nodenet.core.probes.verdict import ProbeFailed
@@ -16,12 +17,13 @@ from nodenet.ports import Systemd
 
 
 class LaterTries:
-    """Counts how often in a row a file was refused for another host."""
+    """Counts how often in a row a file was refused for another host; keeps why a policy was refused."""
 
     def __init__(self, systemd: Systemd) -> None:
         """Ask *systemd* whether kubelet waits."""
         self._systemd = systemd
         self._times: tuple[str, int] = ("", 0)
+        self._unresolved: tuple[str, Failed] | None = None
 
     def waits(self, digest: str) -> bool:
         """Return whether the file with *digest* is tried again though it was refused in this boot."""
@@ -36,3 +38,16 @@ class LaterTries:
             return refused
         self._times = digest, number
         return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *first_and_longest)))
+
+    async def too_late(self, digest: str) -> Failed | None:
+        """Return why the policy with *digest* was refused, if kubelet runs by now: its order is missing."""
+        if self._unresolved is None or self._unresolved[0] != digest or not await self._systemd.any_runs(USERS):
+            return None
+        return self._unresolved[1]
+
+    async def unresolved(self, digest: str, refused: Failed) -> Failed:
+        """Return *refused*, of the policy with *digest*, with the events after which it is resolved again."""
+        self._unresolved = digest, refused
+        if await self._systemd.any_runs(USERS):
+            return refused
+        return Failed(refused.problem, refused.facts, Again(frozenset({Topic.KERNEL, Topic.NETWORK_MANAGER})))

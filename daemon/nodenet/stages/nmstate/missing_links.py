@@ -9,7 +9,15 @@ from __future__ import annotations
 from contextlib import suppress
 from pathlib import PurePath
 
-from nodenet.core.apply.missing_links import WAIT_SECONDS, host_has, missing, missing_bases, reason
+from nodenet.core.apply.missing_links import (
+    WAIT_SECONDS,
+    host_has,
+    keys,
+    keys_of,
+    missing,
+    missing_bases,
+    reason,
+)
 from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
@@ -22,7 +30,7 @@ from nodenet.stages.nmstate.job import Job
 
 @frozen
 class Wait:
-    """What a file waits for: the links that were missing at the last look, and since when."""
+    """What a file waits for: the names and MAC addresses that were missing at the last look, and since when."""
 
     since: Since
     names: frozenset[str]
@@ -47,7 +55,7 @@ class MissingLinks:
         if wait is None or job.retry_refused or job.file.digest in self._over:
             return None
         left, present = wait.since.left(self._clock.boottime(), WAIT_SECONDS), self._present()
-        followed = not wait.names <= job.wish.links.existing  # they have other names
+        followed = not wait.names <= job.wish.links.existing.union(keys_of(job.wish.links))  # they have other names
         if left <= 0 or present is None or wait.names & present or followed:
             return None
         return self._waiting(job, wait.names, left)
@@ -83,10 +91,9 @@ class MissingLinks:
         return NmstateFailure(failure.kind, f"{failure.cause}; {self._there()}", failure.remedy, failure.said)
 
     def _present(self) -> frozenset[str] | None:
-        """Return every name of every link, None while the kernel does not answer."""
+        """Return every name and MAC address of the links, None while the kernel does not answer."""
         with suppress(Unavailable):
-            links = self._kernel.snapshot().links
-            return frozenset(name for link in links for name in link.names)
+            return keys(self._kernel.snapshot().links)
         return None
 
     def _there(self) -> str:

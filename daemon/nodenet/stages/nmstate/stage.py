@@ -132,11 +132,11 @@ class NmstateStage:
                 file = NodeFile.of(file.name, file.policy)  # its document never came into force
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
-            if wish.is_policy and (waiting := await self._until_found()):
-                return replace(waiting, facts=self._in_force.before(facts))
             if wish.is_policy:
-                file = await self._node_files.resolved(file, await self._pipeline.others.now(bridges=True))
-                facts = replace(facts, digest=file.digest)
+                resolved = await self._resolved(file, facts, request)
+                if not isinstance(resolved, NodeFile):
+                    return resolved
+                file, facts = resolved, replace(facts, digest=resolved.digest)
                 wish = await self._node_files.wanted(file, found)
             return await self._wanted(file, wish, found, facts, request)
         except (NodeFileInvalid, RollbackFailed, PublishFailed) as error:
@@ -338,6 +338,18 @@ class NmstateStage:
         if job.unsettled and not compared:
             return self._until_settled(job)
         return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
+
+    async def _resolved(self, policy: NodeFile, facts: Facts, request: Request) -> NodeFile | Waiting | Failed:
+        """Return the document that *policy* leads to, or why it leads to none yet. Raises."""
+        if waiting := await self._until_found():
+            return replace(waiting, facts=self._in_force.before(facts))
+        if not request.retry_refused and (refused := await self._later_tries.too_late(policy.digest)):
+            return refused
+        try:
+            return await self._node_files.resolved(policy, await self._pipeline.others.now(bridges=True))
+        except NodeFileInvalid as error:
+            refused = failed(self._in_force.before(facts), error, error.cause)
+            return await self._later_tries.unresolved(policy.digest, refused)
 
     async def _until_found(self) -> Waiting | None:
         """Return the wait for links that NetworkManager activates: a policy looks at the network. Raises."""

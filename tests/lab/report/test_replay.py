@@ -1,0 +1,67 @@
+"""The report of a boot that fails is enough for a simulation that decides the same in the same order.
+
+With NODENET_KEEP_ARCHIVES=DIR each archive is kept there with the parts that a simulation needs: `fixtures/replay`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from factories import NodeFactory
+from harness import Dhcp, Flavour, Ipv6, Lan
+from nodenet.edge.report import sources
+from simulation.replay import NEEDED, replayed
+from story import STATIC, node_file, settle
+
+KEPT = os.environ.get("NODENET_KEEP_ARCHIVES", "")
+OWN, SETTINGS = node_file("worker-0.yml"), "/etc/nodenet/nodenet.toml.d/10-lab.toml"
+OTHER = "/etc/nodenet/nodenet.toml.d/20-other.toml"
+DHCP = "interfaces:\n- {name: eth0, type: ethernet, state: up, ipv4: {enabled: true, dhcp: true}}\n"
+FAILING = {
+    "no-yaml": {OWN: "interfaces: [}\n"},
+    "no-yaml-and-kubelet-waits": {OWN: "interfaces: [}\n", OTHER: 'on_failure = "wait"\n'},
+    "unknown-key": {OWN: DHCP.replace("state: up", "state: up, mtuu: 1400")},
+    "unknown-type": {OWN: "interfaces:\n- {name: t0, type: macsec, state: up}\n"},
+    "missing-link": {OWN: DHCP.replace("eth0", "eth9")},
+    "silent-gateway": {OWN: STATIC.replace("next-hop-address: 10.88.0.1", "next-hop-address: 10.88.0.99")},
+    "no-datapath": {SETTINGS: 'on_failure = "degrade"\nnetwork_type = "OVNKubernetes"\n'},
+    "denied-link": {OTHER: 'deny_links = ["eth0"]\n'},
+    "hint-of-another-network": {OTHER: 'hint = "203.0.113.5"\nhint_required = true\n'},
+    "family-that-is-not-there": {OTHER: 'families = ["ipv6"]\n'},
+    "no-lease": {OTHER: "node_ip_wait = 20\n"},
+    "no-way-out": {OTHER: "node_ip_wait = 20\n"},
+}
+IS_WAITING = "nodenetctl status | grep -q '^ *waiting '"
+"""No end of these boots is seen here."""
+WAITING = {
+    "no-yaml-and-kubelet-waits": "nodenetctl status | grep -q '^ *problem '",
+    **dict.fromkeys(
+        ("denied-link", "hint-of-another-network", "family-that-is-not-there", "no-lease", "no-way-out"), IS_WAITING
+    ),
+}
+
+
+@pytest.mark.parametrize("case", FAILING)
+def test_a_boot_that_fails_fails_in_the_simulation_too(
+    product_node: NodeFactory, lan: Lan, case: str, tmp_path: Path
+) -> None:
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, router=case != "no-way-out"))
+    if case == "no-lease":
+        lan.stop_dhcp()
+    node = product_node(files=FAILING[case], flavour=Flavour.OPENSHIFT)
+    node.boot()
+    settle(node, timeout=120) if case not in WAITING else node.wait_until(WAITING[case], timeout=90)
+    archive = tmp_path / "report.tar.gz"
+    node.run("nodenetctl report --output /root/report.tar.gz", timeout=90)
+    archive.write_bytes(node.path("/root/report.tar.gz").read_bytes())
+    files, notes = sources.unpacked(archive)
+    if KEPT:
+        for name in filter(lambda name: name.startswith(NEEDED), files):
+            path = Path(KEPT, case, name)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(files[name])
+    assert notes == ()
+    assert replayed(files) == []

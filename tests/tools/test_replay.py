@@ -1,0 +1,82 @@
+"""A report of a failing boot is simulated: the same decisions in the same order, or the first difference."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from nodenet.edge.report.sources import packed
+from replay import main, unpacked
+
+ARCHIVES = Path(__file__).parents[2] / "fixtures" / "replay"
+SAME = "The simulation decides the same in the same order.\n"
+
+
+@pytest.mark.parametrize("case", sorted(path.name for path in ARCHIVES.iterdir()))
+def test_the_simulated_node_decides_what_the_booted_one_decided(case: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([str(ARCHIVES / case)]) == 0, capsys.readouterr().out
+    assert capsys.readouterr().out == SAME
+
+
+def test_ten_failing_boots_are_kept() -> None:
+    kept = [json.loads((path / "status.json").read_text()) for path in ARCHIVES.iterdir()]
+    assert len(kept) >= 10
+    assert [each for each in kept if each["health"] == "ok"] == []
+
+
+def changed(tmp_path: Path, case: str, **files: bytes | None) -> str:
+    """Return the archive of *case* with other *files*; None: without it."""
+    found = unpacked(ARCHIVES / case)
+    for name, content in files.items():
+        path = next(each for each in found if each.partition(".")[0] == name)
+        found[path] = content or b""
+    archive = tmp_path / "report.tar.gz"
+    archive.write_bytes(packed("report", found, 0.0))
+    return str(archive)
+
+
+def test_the_first_difference_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The node had another file than the archive has, or logged something else."""
+    assert main([changed(tmp_path, "unknown-key", settings=b'deny_links ["eth0"] x\n')]) == 1
+    said = capsys.readouterr().out
+    assert said.startswith("decision ")
+    assert "the node " in said
+    assert "the simulation " in said
+    events = (ARCHIVES / "unknown-key" / "events.jsonl").read_bytes()
+    assert main([changed(tmp_path, "unknown-key", events=events.replace(b"nmstate", b"nodeip"))]) == 1
+    assert "nodeip" in capsys.readouterr().out
+
+
+def test_an_archive_of_an_older_version_is_compared_at_its_end(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([changed(tmp_path, "unknown-key", events=None)]) == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "the archive has no events: it is of an older version, and only the end is compared",
+        "The simulation is otherwise.",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("part", "content", "said"),
+    [
+        ("status", b"{", "the archive has no readable status.json"),
+        ("status", b'{"health": 3}', "the archive has no readable status.json"),
+        ("snapshot", b"[]", "the archive cannot be simulated: "),
+        ("settings", b'platform "moon" x\n', "the archive cannot be simulated: "),
+        ("contents", b"[]", "the archive has no readable contents.json"),
+    ],
+)
+def test_an_archive_that_cannot_be_simulated(
+    tmp_path: Path, part: str, content: bytes, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([changed(tmp_path, "unknown-key", **{part: content})]) == 64
+    assert said in capsys.readouterr().err
+
+
+def test_what_is_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "other").write_bytes(b"no archive")
+    assert main([str(tmp_path / "other")]) == 64
+    assert "it is not compressed by gzip" in capsys.readouterr().err
