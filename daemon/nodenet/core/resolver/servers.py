@@ -24,6 +24,12 @@ def servers_of_others(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddre
     return tuple(next(filter(None, listed), ()))[:MAX_SERVERS]
 
 
+def servers_in_use(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddress, ...]:
+    """Return the same by resolv.conf itself, also where another program has written into that of NetworkManager."""
+    listed = [server for server in nameservers(texts.get(RESOLV_CONF)) if _is_other(server, own)]
+    return tuple(dict.fromkeys(listed))[:MAX_SERVERS] or servers_of_others(texts, own)
+
+
 def has_own_server(texts: Texts, own: Collection[IPAddress]) -> bool:
     """Return whether a server on the loopback or at one of the node's *own* addresses is listed.
 

@@ -22,7 +22,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.probes.on_host import on_host
-from nodenet.core.resolver.servers import FILES, servers_of_others
+from nodenet.core.resolver.servers import FILES, servers_in_use
 from nodenet.core.trial import drift
 from nodenet.core.trial.changes import changes
 from nodenet.stage_edges import StageEdges
@@ -96,7 +96,8 @@ class Drift:
         snapshot = edges.kernel.snapshot()
         wish = on_host(job.wish, snapshot.links)
         links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
-        servers = servers_of_others({path: self._read(path) for path in FILES}, ())
+        own = {each.address for each in snapshot.addresses}
+        servers = servers_in_use({path: self._read(path) for path in FILES}, own)
         now = drift.of_links(snapshot, links), servers
         if now == self._compared and self._found == facts.changed:
             return self._found
