@@ -25,9 +25,9 @@ def servers_of_others(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddre
 
 
 def servers_in_use(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddress, ...]:
-    """Return the same by resolv.conf itself, also where another program has written into that of NetworkManager."""
+    """Return all servers in resolv.conf itself, whoever has written it; the same as above where it lists none."""
     listed = [server for server in nameservers(texts.get(RESOLV_CONF)) if _is_other(server, own)]
-    return tuple(dict.fromkeys(listed))[:MAX_SERVERS] or servers_of_others(texts, own)
+    return tuple(dict.fromkeys(listed)) or servers_of_others(texts, own)
 
 
 def has_own_server(texts: Texts, own: Collection[IPAddress]) -> bool:
