@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import FakeFiles, FakeKernel, FakeManager, FakeNmstate, stage_edges
+from fakes import FakeFiles, FakeKernel, FakeManager, FakeNmstate, FakeOvsdb, stage_edges
 from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import Done, Outcome, Skipped
 from nodenet.core.boot.request import EVENT, Request
@@ -48,7 +48,9 @@ class Rig:
     def __init__(self) -> None:
         self.kernel, self.nmstate, self.manager = FakeKernel(Snapshot(links=(ETH0,))), FakeNmstate(), FakeManager()
         self.files = FakeFiles({"/etc/resolv.conf": b"nameserver 192.0.2.1\n"})
-        edges = stage_edges(kernel=self.kernel, nmstate=self.nmstate, manager=self.manager, files=self.files)
+        self.ovsdb = FakeOvsdb()
+        found = {"kernel": self.kernel, "nmstate": self.nmstate, "manager": self.manager, "ovsdb": self.ovsdb}
+        edges = stage_edges(files=self.files, **found)
         pipeline = Pipeline(edges, Settings())
         self.drift = Drift(edges, pipeline, InForce(edges.store, pipeline, DIRECTORY))
         file = read("worker-0.yml", TEXT)
@@ -94,7 +96,7 @@ async def test_a_change_is_said_once_and_nothing_is_applied() -> None:
     assert rig.facts.changed == (SAID,)
     (line,) = logged
     assert line["message"] is Message.NETWORK_CHANGED
-    assert line["event"] == f"Another program has changed the network: the network is not as worker-0.yml asks: {SAID}"
+    assert line["event"] == f"The network is not as worker-0.yml asks any more: {SAID}"
     rig.change(1500, {})
     with capture_logs() as logged:
         await rig.look()
@@ -120,7 +122,7 @@ async def test_libnmstate_is_asked_only_after_a_change_on_the_links_of_the_file(
     assert rig.facts.changed == ()
 
 
-@pytest.mark.parametrize("case", ["not-ready", "starting", "no-answer", "no-carrier"])
+@pytest.mark.parametrize("case", ["not-ready", "starting", "no-answer", "no-database", "no-carrier"])
 async def test_what_is_not_sure_is_not_said(case: str) -> None:
     """A NetworkManager that starts, and a link that has lost its carrier, have less than the file asks for."""
     rig = Rig()
@@ -134,6 +136,9 @@ async def test_what_is_not_sure_is_not_said(case: str) -> None:
             rig.manager.status = ManagerState.STARTING
         case "no-answer":
             rig.nmstate.difference_fails = NmstateFailure(FailureKind.UNAVAILABLE, "NetworkManager is away")
+        case "no-database":
+            rig.facts = replace(rig.facts, bridge="br-ex")
+            rig.ovsdb.up = False
         case _:
             rig.kernel.now = replace(rig.kernel.now, links=(replace(ETH0, carrier=False),))
     for _ in range(3):

@@ -93,6 +93,8 @@ class Drift:
         edges = self._edges
         if facts.selection is None or await edges.manager.state() is not ManagerState.READY:
             return self._found
+        if (facts.bridge or job.wish.uses_ovs) and not edges.ovsdb.answers():
+            return self._found  # what has moved to br-ex is not known
         snapshot = edges.kernel.snapshot()
         wish = on_host(job.wish, snapshot.links)
         links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
@@ -118,7 +120,6 @@ class Drift:
 
 def _say(name: str, found: tuple[str, ...]) -> None:
     if found:
-        text = f"Another program has changed the network: {drift.sentence(name, found)}"
-        log.warning(text, message=Message.NETWORK_CHANGED, stage="nmstate", remedy=REMEDY)
+        log.warning(drift.sentence(name, found), message=Message.NETWORK_CHANGED, stage="nmstate", remedy=REMEDY)
     else:
         log.info(f"The network is as {name} asks again", message=Message.NETWORK_UNCHANGED, stage="nmstate")
