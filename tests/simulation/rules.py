@@ -23,12 +23,11 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.stage_state import Status
+from nodenet.core.boot.stage_state import Inhibitor, Status
 from nodenet.core.boot.stages import Boot, Health
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialState
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
@@ -365,8 +364,6 @@ class Rules:
     def look_at_status(self, status: BootStatus) -> None:
         """Called from time to time: does the status say ok although the node cannot be reached?"""
         world, lost = self.world, ""
-        changed = status.facts.changed  # other programs change nothing here that a node file names
-        self.hold("P8", f"said to be changed by another program: {changed}", holds=not changed)
         selection = status.facts.selection
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]

@@ -13,8 +13,8 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.yaml_text import Block, Scalar
-from nodenet.core.resolver.resolv_conf import MAX_SERVERS
-from nodenet.core.trial.changes import Change
+from nodenet.core.resolver import MAX_SERVERS
+from nodenet.core.trial.refusals import Change
 
 MOST = 8
 """Values that are named."""
@@ -67,4 +67,4 @@ def values(found: Iterable[Change], dark: Collection[str]) -> Iterator[str]:
 def sentence(name: str, found: Sequence[str]) -> str:
     """Return that the network differs from the node file *name* in the values *found*."""
     more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-    return f"the network is not as {name} asks: {'; '.join(found[:MOST])}{more}"
+    return f"The network is not as {name} asks any more: {'; '.join(found[:MOST])}{more}"

@@ -13,18 +13,17 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped
-from nodenet.core.boot.request import EVENT, Request
-from nodenet.core.common_wake import until_common
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Skipped
+from nodenet.core.boot.stage_state import EVENT, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import NmstateFailure
-from nodenet.core.probes.on_host import on_host
-from nodenet.core.resolver.servers import FILES, servers_of_others
+from nodenet.core.probes.questions import on_host
+from nodenet.core.resolver import FILES, servers_in_use
+from nodenet.core.since import until_common
 from nodenet.core.trial import drift
-from nodenet.core.trial.changes import changes
+from nodenet.core.trial.refusals import changes
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.nmstate.in_force import InForce
@@ -93,10 +92,13 @@ class Drift:
         edges = self._edges
         if facts.selection is None or await edges.manager.state() is not ManagerState.READY:
             return self._found
+        if (facts.bridge or job.wish.uses_ovs) and not edges.ovsdb.answers():
+            return self._found  # what has moved to br-ex is not known
         snapshot = edges.kernel.snapshot()
         wish = on_host(job.wish, snapshot.links)
         links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
-        servers = servers_of_others({path: self._read(path) for path in FILES}, ())
+        own = {each.address for each in snapshot.addresses}
+        servers = servers_in_use({path: self._read(path) for path in FILES}, own)
         now = drift.of_links(snapshot, links), servers
         if now == self._compared and self._found == facts.changed:
             return self._found
@@ -117,7 +119,6 @@ class Drift:
 
 def _say(name: str, found: tuple[str, ...]) -> None:
     if found:
-        text = f"Another program has changed the network: {drift.sentence(name, found)}"
-        log.warning(text, message=Message.NETWORK_CHANGED, stage="nmstate", remedy=REMEDY)
+        log.warning(drift.sentence(name, found), message=Message.NETWORK_CHANGED, stage="nmstate", remedy=REMEDY)
     else:
         log.info(f"The network is as {name} asks again", message=Message.NETWORK_UNCHANGED, stage="nmstate")
