@@ -25,18 +25,16 @@ from fakes import (
 )
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Facts, Outcome
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Datapath, Settings
 from nodenet.loop.attempts import behind_undo

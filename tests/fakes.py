@@ -10,31 +10,26 @@ from ipaddress import IPv4Address, IPv6Address
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Facts, Problem
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.hosted_services.model import Here, Inputs, Options
 from nodenet.core.hosted_services.plan import NodePlan, plan
 from nodenet.core.hosted_services.units import DnsLook, Running
-from nodenet.core.hostname.sources import Source
+from nodenet.core.hostname import Source
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.core.network_manager.availability import ManagerState, Service
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.leases import LeaseMark
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
-from nodenet.core.node_ip.environment import drop_in_removals, drop_in_variables
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
+from nodenet.core.network_manager.state import Checkpoint, LeaseMark, ManagerState, Service
+from nodenet.core.node_ip.published_files import UnitEnvironment, drop_in_removals, drop_in_variables
+from nodenet.core.open_vswitch import OvsBridge, OvsPort
 from nodenet.core.ownership.things import NO_OTHERS, Others, Thing, missing
 from nodenet.core.probes.questions import Answer
-from nodenet.core.resolver.view import ManagerDns
+from nodenet.core.resolver import ManagerDns
 from nodenet.core.settings.model import ProbeTarget, Settings
 from nodenet.core.status.document import BootStatus, document
-from nodenet.core.unit_stage.unit import Unit
+from nodenet.core.unit_stage import Unit
 from nodenet.edge.files.store import Store
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import StageEdges

@@ -27,19 +27,17 @@ from nodenet.core.hosted_cluster import node_report
 from nodenet.core.hosted_services import migration, resource
 from nodenet.core.hosted_services.health import Answer, Result, Target
 from nodenet.core.hosted_services.migration import Migration
-from nodenet.core.hosted_services.model import Here, Options, Service, expected
-from nodenet.core.hosted_services.paths import HOSTS, UNITS
+from nodenet.core.hosted_services.model import HOSTS, UNITS, Here, Options, Service, expected
 from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.settings.model import HostedMode
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
-from nodenet.hosted.gather import Gather, Sources
 from nodenet.hosted.mover import ApiIntTrial, Mover
 from nodenet.hosted.reconcile import Edges, Reconciler, follow
 from nodenet.hosted.reporter import Reporter
-from nodenet.hosted.state import State
+from nodenet.hosted.state import Gather, Sources, State
 from nodenet.stages.hosted_services.on_disk import OnDisk
 
 VIP, LB, OTHER = (ip_address(f"192.0.2.{number}") for number in (2, 9, 8))

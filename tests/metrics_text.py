@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from nodenet.core.metrics.family import Family, Kind
+from nodenet.core.metrics import Family, Kind
 
 _SAMPLE = re.compile(r"([a-z_]+)(?:\{(.*)\})? (-?\d+(?:\.\d+)?)")
 _LABEL = re.compile(r'([a-z_]+)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)')

@@ -14,11 +14,10 @@ from random import Random
 from typing import Any, TypeVar
 
 from nodenet.core.ip import Family, IPAddress
-from nodenet.core.kernel import iproute_read as iproute_json
+from nodenet.core.kernel.iproute import parse
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.core.node_ip.hints import parse_value
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import Policy, parse_value
 from nodenet.core.node_ip.select import Selection, select
 
 T = TypeVar("T")
@@ -49,7 +48,7 @@ def read_case(directory: Path) -> Case:
     values = tomllib.loads((directory / "policy.toml").read_text())
     sticky = values.pop("sticky", None)
     unbindable = frozenset(_addresses(values.pop("unbindable", ())))
-    snapshot = iproute_json.parse((directory / "snapshot.json").read_bytes())
+    snapshot = parse((directory / "snapshot.json").read_bytes())
     return Case(snapshot, _policy(values), _sticky(sticky), unbindable)
 
 

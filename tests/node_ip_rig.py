@@ -6,19 +6,16 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeManager, FakeProfiles, FakeSystemd
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.patience import MOST_SECONDS
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
-from nodenet.core.node_ip.published_files import KUBELET_DROP_IN
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
+from nodenet.core.node_ip.published_files import KUBELET_DROP_IN, UnitEnvironment
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
-from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.node_ip.waits import Waits
+from nodenet.stages.node_ip.stage import NodeipStage, Waits
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")
 V4 = Address(ip_address("192.0.2.5"), 24, "eth0")

@@ -15,9 +15,9 @@ from nodenet.core.persistent_ips import claim as claims
 from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips import pod as pods
 from nodenet.core.persistent_ips import release as releases
-from nodenet.core.persistent_ips import repair, settle
+from nodenet.core.persistent_ips import repair
+from nodenet.core.persistent_ips import repair as settle
 from nodenet.core.persistent_ips.add import add
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book, Change, Drop, Put, place_of, record_of, row_of
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.cni import CniError
@@ -41,7 +41,7 @@ from nodenet.core.persistent_ips.effects import (
     WriteStatus,
 )
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import PodName
+from nodenet.core.persistent_ips.model import ApiAway, Conflict, NotFound, PodName
 from nodenet.core.persistent_ips.network import Network, parse
 from nodenet.core.persistent_ips.release import (
     detach,

@@ -7,8 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Problem, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Failed, Problem, Waiting
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName

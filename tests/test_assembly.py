@@ -12,11 +12,10 @@ from pathlib import Path
 import pytest
 
 from nodenet.assembly import Assembly
-from nodenet.core.boot.reasons import reason_to_skip
-from nodenet.core.boot.stages import new_boot
+from nodenet.core.boot.stages import new_boot, reason_to_skip
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
-from nodenet.core.unit_stage.evidence import Evidence, proof_of
+from nodenet.core.unit_stage import Evidence, proof_of
 from nodenet.edge.clock import Idle
 from nodenet.inputs import BUILD
 from nodenet.loop.reload import StageSet

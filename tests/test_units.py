@@ -20,12 +20,12 @@ from nodenet.cli.main import VERBS
 from nodenet.core.adoption.former_chain import CONFIGURING, MARKER
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.change.record import PATH
-from nodenet.core.hosted_services import paths
+from nodenet.core.hosted_services import model
 from nodenet.core.hosted_services.dnsmasq import BUS_NAME
+from nodenet.core.hosted_services.model import COMPANION_NAME as COMPANION
 from nodenet.core.hosted_services.model import Service
-from nodenet.core.hosted_services.paths import COMPANION_NAME as COMPANION
 from nodenet.core.messages import Message
-from nodenet.core.node_ip import kubelets
+from nodenet.core.node_ip import published_files
 from nodenet.core.persistent_ips import bus as ipam_bus
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, STAGE
 from nodenet.core.status.document import BootStatus, document
@@ -244,11 +244,11 @@ def test_no_hosted_service_starts_by_itself() -> None:
 
 def test_the_files_that_units_read_are_those_of_the_plan() -> None:
     told = {name: " ".join(words) for name, words in commands() if "--batch" not in words and "kill" not in words[0]}
-    for service, unit in paths.UNITS.items():
-        assert str(paths.TEXTS[service]) in told[unit] or service is Service.KEEPALIVED, unit
-        assert Unit(UNITS / unit)["Unit"]["ConditionPathExists"] == str(paths.TEXTS[service])
-    assert f"-batch {paths.RELEASE}" in Unit(UNITS / "nodenet-keepalived.service")["Service"]["ExecStopPost"]
-    assert (UNITS / paths.COMPANION).exists()
+    for service, unit in model.UNITS.items():
+        assert str(model.TEXTS[service]) in told[unit] or service is Service.KEEPALIVED, unit
+        assert Unit(UNITS / unit)["Unit"]["ConditionPathExists"] == str(model.TEXTS[service])
+    assert f"-batch {model.RELEASE}" in Unit(UNITS / "nodenet-keepalived.service")["Service"]["ExecStopPost"]
+    assert (UNITS / model.COMPANION).exists()
 
 
 class Unit(ConfigParser):
@@ -302,7 +302,7 @@ def test_nobody_requires_the_daemon_itself() -> None:
 
 def test_the_gate_holds_whatever_must_wait() -> None:
     gate = Unit(UNITS / "nodenet-ready.service")
-    held = {"kubelet-dependencies.target", "crio.service", *kubelets.UNITS}
+    held = {"kubelet-dependencies.target", "crio.service", *published_files.UNITS}
     assert set(gate["Install"]["RequiredBy"].split()) == held
     assert held <= set(gate["Unit"]["Before"].split())
     assert gate["Unit"]["After"] == gate["Unit"]["Wants"] == "nodenetd.service"

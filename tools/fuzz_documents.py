@@ -24,23 +24,23 @@ from random import Random
 sys.path[:0] = [str(Path(__file__).parents[1] / "daemon"), str(Path(__file__).parent)]
 
 import fuzz_grammar as grammar
+from nodenet.core import open_vswitch as rows
 from nodenet.core.apply import intent
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import Moment, StaticLease, verdict
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import NodeFileInvalid, SettingsInvalid, SnapshotInvalid, Unavailable
-from nodenet.core.kernel import iproute_read, neighbours, rtnetlink, rtnetlink_addresses, rtnetlink_routes
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.kernel import iproute, neighbours, rtnetlink
+from nodenet.core.kernel.rtnetlink_messages import addresses, next_hop_objects, raw_route, route
+from nodenet.core.network_manager.objects import KeptProfile
+from nodenet.core.network_manager.state import Checkpoint
 from nodenet.core.nmstate import state as nmstate_state
-from nodenet.core.nmstate.answer import answer_of, shaped
-from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure, answer_of, shaped
 from nodenet.core.node_file import content, find
 from nodenet.core.node_file.translate import finding_of
 from nodenet.core.node_file.yaml_text import Misread, typed
 from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
-from nodenet.core.open_vswitch import rows
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse as parse_settings
 
@@ -143,7 +143,7 @@ def snapshot(rng: Random) -> object:
         text = json.dumps(grammar.disturbed(rng, json.loads(text), 0.02))
     raw: str | bytes = grammar.noise(rng) if rng.random() < 0.1 else text
     try:
-        iproute_read.parse(raw)
+        iproute.parse(raw)
     except SnapshotInvalid as error:
         if not re.search(r"\$|byte|larger|nested|cannot be read|is a list|none of the keys", error.cause):
             raise Complaint(f"no path: {error}") from error
@@ -181,12 +181,9 @@ def netlink(rng: Random) -> object:
     names = {1: "lo", 2: "eth0"}
     for decode in (
         lambda: [rtnetlink.link(each) for each in rtnetlink.Dump().every(padded, len(raw))],
-        lambda: list(rtnetlink_addresses.addresses(rtnetlink.Dump().every(padded, len(raw)), names)),
-        lambda: [
-            rtnetlink_routes.route(rtnetlink_routes.raw_route(each), names)
-            for each in rtnetlink.Dump().telling_routes(padded, len(raw))
-        ],
-        lambda: rtnetlink_routes.next_hop_objects(rtnetlink.Dump().every(padded, len(raw))),
+        lambda: list(addresses(rtnetlink.Dump().every(padded, len(raw)), names)),
+        lambda: [route(raw_route(each), names) for each in rtnetlink.Dump().telling_routes(padded, len(raw))],
+        lambda: next_hop_objects(rtnetlink.Dump().every(padded, len(raw))),
         lambda: list(neighbours.neighbours(raw)),
         lambda: list(neighbours.refusals(raw)),
     ):

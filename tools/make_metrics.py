@@ -13,10 +13,10 @@ from pathlib import Path
 if __name__ == "__main__":
     sys.path[:0] = [str(Path(__file__).resolve().parents[1] / "daemon")]
 
+from nodenet.core import metrics as program
 from nodenet.core.hosted_cluster import metrics as operator
 from nodenet.core.hosted_services import metrics as hosted
-from nodenet.core.metrics import program
-from nodenet.core.metrics.family import Family
+from nodenet.core.metrics import Family
 from nodenet.core.persistent_ips import metrics as ipam
 from nodenet.core.status import metrics as status
 

@@ -15,7 +15,7 @@ if __name__ == "__main__":
 
 from nodenet.cli.outputs import printable
 from nodenet.core.errors import UsageInvalid
-from nodenet.edge.report import sources
+from nodenet.edge import report as sources
 from simulation.replay import replayed
 
 

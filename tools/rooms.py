@@ -1,6 +1,6 @@
 """Which room may import which? The one list: tests/test_house.py holds the code to it, tools/make_map.py draws it.
 
-A room is a folder below ``daemon/nodenet/core``, ``stages`` or ``edge``, or one of the modules and folders beside them.
+A room is a folder or a module below ``daemon/nodenet/core``, ``stages`` or ``edge``, or one of those beside them.
 """
 
 from __future__ import annotations
@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 CORE: Mapping[str, tuple[str, ...]] = {
-    "json": (),
     "metrics": (),
     "settings": (),
     "hostname": (),
     "resolver": (),
     "nmstate": (),
     "network_manager": (),
-    "kernel": ("json",),
+    "kernel": (),
     "node_file": ("hostname", "nmstate"),
     "report": ("node_file",),
     "day_one": ("hostname", "node_file", "node_ip", "settings"),
@@ -26,7 +25,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "trial": ("kernel", "nmstate", "node_file", "resolver"),
     "history": ("change", "network_manager", "node_file"),
     "node_ip": ("kernel", "network_manager", "settings"),
-    "br_ex": ("change", "json", "network_manager", "nmstate", "open_vswitch", "settings"),
+    "br_ex": ("change", "network_manager", "nmstate", "open_vswitch", "settings"),
     "boot": ("node_ip",),
     "adoption": ("boot", "br_ex", "network_manager", "trial"),
     "boot_report": (),
@@ -98,7 +97,6 @@ OTHERS: Mapping[str, tuple[str, ...]] = {
         "assembly",
         "loop.background",
         "loop.reconciler",
-        "loop.store_watch",
         "loop.uplink",
         "ports",
     ),

@@ -16,7 +16,7 @@ from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.history.shown import listed as history_list
 from nodenet.core.hosted_services.dns import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
-from nodenet.core.metrics.program import Program
+from nodenet.core.metrics import Program
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
@@ -29,27 +29,23 @@ from nodenet.edge.clock import Clock, Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.files.store import Store
-from nodenet.edge.hosted_services.balancer import RedirectTable
-from nodenet.edge.hosted_services.dnsmasq import Dnsmasq, NameLookup
 from nodenet.edge.hosted_services.other_stacks import OtherStacks, Rivals, Sockets
+from nodenet.edge.hosted_services.servers import Dnsmasq, NameLookup, RedirectTable
 from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
 from nodenet.edge.hosted_services.units import ConfigurationFiles, ServiceUnits, on_switch
-from nodenet.edge.hostname.hostnamed import Hostnamed
-from nodenet.edge.hostname.lease_names import LeaseNames
-from nodenet.edge.kernel import netlink, standing
+from nodenet.edge.hostname import Hostnamed, LeaseNames
+from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel import netlink as standing
 from nodenet.edge.kernel.link_events import LinkEvents
 from nodenet.edge.kernel.neighbours import Neighbours
-from nodenet.edge.kernel.sysctls import Sysctls
-from nodenet.edge.metrics.file import MetricsFile
-from nodenet.edge.network_manager.dns import DnsManager
+from nodenet.edge.kernel.netlink import Sysctls
+from nodenet.edge.metrics import MetricsFile
 from nodenet.edge.network_manager.profiles import Profiles
-from nodenet.edge.network_manager.state import NetworkManager
+from nodenet.edge.network_manager.state import DnsManager, NetworkManager
 from nodenet.edge.nmstate.client import Nmstate
-from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.open_vswitch import Ovsdb
 from nodenet.edge.probes.targets import Targets
-from nodenet.edge.resolver.name_servers import NameServers
-from nodenet.edge.resolver.probe import ResolverProbe
-from nodenet.edge.resolver.resolved import Resolved
+from nodenet.edge.resolver import NameServers, Resolved, ResolverProbe
 from nodenet.edge.systemd import cgroups
 from nodenet.edge.systemd.units import Systemd, Units
 from nodenet.inputs import NodeInputs

@@ -20,28 +20,26 @@ import structlog
 
 from nodenet import __version__
 from nodenet.assembly import Assembly
-from nodenet.core.backoff import backoff
-from nodenet.core.boot import request
 from nodenet.core.boot.outcome import Problem, Topic
+from nodenet.core.boot.stage_state import RELOAD
 from nodenet.core.boot.stages import Health
 from nodenet.core.errors import AlreadyRunning, NodenetError, PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.metrics.program import Program, ProgramMetrics
+from nodenet.core.metrics import Program, ProgramMetrics
+from nodenet.core.since import backoff
 from nodenet.core.status import metrics
 from nodenet.core.status.document import BootStatus, document, ended, line
-from nodenet.edge.adoption.interrupted import interrupted
-from nodenet.edge.bus import watch as bus_watch
-from nodenet.edge.bus.inhibitors import InhibitorLocks
-from nodenet.edge.bus.service import Orders, Service
+from nodenet.edge.adoption import interrupted
+from nodenet.edge.bus import service as bus_watch
+from nodenet.edge.bus.service import InhibitorLocks, Orders, Service
 from nodenet.edge.clock import Idle, boot_id
 from nodenet.edge.files import disk as files
 from nodenet.edge.kernel import netlink
-from nodenet.edge.metrics.file import Metrics
+from nodenet.edge.metrics import Metrics
 from nodenet.edge.systemd import journal
 from nodenet.edge.systemd.notify import Notifier
-from nodenet.loop.background import Background, Events
+from nodenet.loop.background import Background, Events, StoreWatch
 from nodenet.loop.reconciler import Reconciler
-from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkWatch
 from nodenet.ports import Files
 
@@ -274,7 +272,7 @@ async def _run(machine: Assembly, reconciler: Reconciler, manager: ServiceManage
 
 async def _reload(reconciler: Reconciler) -> None:
     with suppress(NodenetError):  # there is no caller, and the loop has logged it
-        await reconciler.reload(f"{request.RELOAD} (SIGHUP)")
+        await reconciler.reload(f"{RELOAD} (SIGHUP)")
 
 
 if __name__ == "__main__":

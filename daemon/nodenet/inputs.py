@@ -11,17 +11,17 @@ from functools import partial
 from importlib import import_module
 from pathlib import PurePath
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.settings.model import OnFailure, Settings
 from nodenet.core.stage_name import StageName
-from nodenet.core.unit_stage.evidence import unit_of
+from nodenet.core.unit_stage import unit_of
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import Build, StageEdges
-from nodenet.stages.apply.made_again import MadeAgain
 from nodenet.stages.apply.node_file import NodeFiles
+from nodenet.stages.apply.others import MadeAgain
 from nodenet.stages.apply.pipeline import others_of
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.ofports import KeepOfports
@@ -30,7 +30,7 @@ from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.losses import NodeLosses
 from nodenet.stages.node_ip.raise_links import RaiseLinks
 from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.trial.run import trial_of
+from nodenet.stages.trial import trial_of
 from nodenet.stages.unit_stage import build as build_unit_stage
 
 ATTEMPT_MARGIN_SECONDS = 300.0

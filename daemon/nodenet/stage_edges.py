@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Protocol
 
 from nodenet import ports
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.settings.model import Settings
 from nodenet.core.value import frozen
 from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits

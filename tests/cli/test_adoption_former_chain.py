@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from nodenet.cli.adoption.gather import IN_CHARGE, assigned
-from nodenet.core.adoption.facts import in_charge, unit_states
+from nodenet.core.adoption.steps import in_charge, unit_states
 
 SAID = (
     "nodeip-configuration.service and ovs-configuration.service configure the network of this node: nodenetd does not "

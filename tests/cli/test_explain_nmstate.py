@@ -9,8 +9,7 @@ import pytest  # noqa: TC002  (pytest reads the annotations)
 
 from nodenet.cli.main import main
 from nodenet.core.probes.questions import Answer, Kind, Look, Question
-from nodenet.core.probes.report import report
-from nodenet.core.probes.verdict import verdict
+from nodenet.core.probes.verdict import report, verdict
 
 GATEWAY, DNS = Question(Kind.GATEWAY, "192.0.2.1", "eth0"), Question(Kind.DNS, "192.0.2.53")
 

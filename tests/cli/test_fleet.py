@@ -17,7 +17,7 @@ import pytest
 from bench.fleet import documents
 from crafted_archives import crafted, member
 from nodenet.cli.main import main
-from nodenet.edge.report.sources import packed
+from nodenet.edge.report import packed
 
 CHROMIUM = shutil.which("chromium")
 MARKUP = '"><script>alert(1)</script><img src=x onerror=alert(1)>'

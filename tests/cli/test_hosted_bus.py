@@ -17,7 +17,7 @@ from core.hosted_services.test_report import GOOD, PLAN
 from edge import bus_calls
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.core.hosted_services import bus
+from nodenet.core.hosted_services import units as bus
 from nodenet.core.hosted_services.report import document
 from nodenet.core.hosted_services.vips import Sighting
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Message, MessageType

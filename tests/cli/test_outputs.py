@@ -17,8 +17,7 @@ import pytest
 from cli.test_main import environment
 from nodenet.cli import outputs
 from nodenet.cli.outputs import Table, printable, seconds
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Failed
+from nodenet.core.boot.outcome import Facts, Failed
 from status_cases import DEGRADED, GOOD, PROBLEM, boot
 
 FAILED = boot(Failed(PROBLEM, Facts()))

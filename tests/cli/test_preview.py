@@ -7,7 +7,7 @@ import pytest
 from nodenet.cli.preview import Preview, not_compared
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.trial.changes import Change
+from nodenet.core.trial.refusals import Change
 
 FILE = NodeFile("new.yml", "interfaces: []\n", "d" * 64)
 FOUND = Preview(

@@ -19,11 +19,11 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.report.parts import PARTS, Part
 from nodenet.core.report.secrets import in_json
-from nodenet.edge.report import sources
-from nodenet.edge.report.sources import RECORDS
+from nodenet.edge import report as sources
+from nodenet.edge.report import RECORDS
 from nodenet.stages.apply.records import CHANGE
 
 

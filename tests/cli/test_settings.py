@@ -10,7 +10,7 @@ import pytest
 
 from cli.test_main import nodenetctl
 from nodenet import __version__
-from nodenet.cli import saved
+from nodenet.cli import outputs
 from nodenet.core.errors import SnapshotInvalid
 
 
@@ -89,16 +89,16 @@ def test_at_most_one_byte_too_much_is_read(tmp_path: Path) -> None:
     """It is enough to refuse the file."""
     file = tmp_path / "node.json"
     file.write_bytes(b"x" * 100)
-    assert saved.read(str(file), 10, lambda content: content) == b"x" * 11
-    assert saved.read(str(file), 100, lambda content: content) == b"x" * 100
+    assert outputs.read(str(file), 10, lambda content: content) == b"x" * 11
+    assert outputs.read(str(file), 100, lambda content: content) == b"x" * 100
 
 
 def test_an_error_names_the_file_and_keeps_its_remedy(tmp_path: Path) -> None:
     file = tmp_path / "node.json"
     file.touch()
     with pytest.raises(SnapshotInvalid) as caught:
-        saved.read(str(file), 10, refuse)
+        outputs.read(str(file), 10, refuse)
     assert (caught.value.cause, caught.value.remedy) == (f"{file}: a cause", "a remedy")
     with pytest.raises(SnapshotInvalid) as caught:
-        saved.read(str(tmp_path / "none"), 10, refuse)
+        outputs.read(str(tmp_path / "none"), 10, refuse)
     assert caught.value.cause == f"{tmp_path}/none cannot be read: No such file or directory"

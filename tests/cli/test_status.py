@@ -15,8 +15,7 @@ from typing import Any
 import pytest
 
 from nodenet.cli import status, wait
-from nodenet.core.adoption.former_chain import PATH
-from nodenet.core.adoption.skipped import Skip
+from nodenet.core.adoption.former_chain import PATH, Skip
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.messages import Message

@@ -12,7 +12,7 @@ from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import PATH, RESULT, Change, What, render
 from nodenet.core.change.way_back import Network
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
 
 ETH0 = KEYFILES / "eth0.nmconnection"

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from nodenet.cli import wait
-from nodenet.core.adoption.skipped import PROPERTIES
+from nodenet.core.adoption.former_chain import PROPERTIES
 from nodenet.core.boot.outcome import Skipped
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.stage_name import StageName

@@ -12,7 +12,7 @@ from bench.fleet import documents
 from cli.test_fleet import archive, changed
 from nodenet.cli.main import main
 from nodenet.core.fleet.what_if import TAKEN, Outcome, roll_out
-from nodenet.edge.report.sources import packed
+from nodenet.edge.report import packed
 
 MTU = "interfaces:\n- name: eth0\n  type: ethernet\n  state: up\n  mtu: 1400\n"
 STATIC = """interfaces:

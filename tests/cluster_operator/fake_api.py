@@ -14,7 +14,7 @@ from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster.node_report import ANNOTATION, NodeReport, Stack, render
 from nodenet.core.hosted_services.model import Mode
 from nodenet.core.hosted_services.report import HostedHealth
-from nodenet.core.persistent_ips.api import Conflict
+from nodenet.core.persistent_ips.model import Conflict
 
 RESOURCE = f"{RESOURCES}/cluster"
 OWN_LEASES = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases"

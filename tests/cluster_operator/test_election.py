@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from cluster_operator.fake_api import OWN_LEASE, FakeApi, tasks
-from nodenet.cluster_operator.election import WAIT_SECONDS, Election
+from nodenet.cluster_operator.process import WAIT_SECONDS, Election
 from nodenet.core.hosted_cluster.leases import DEADLINE_SECONDS, LEASE_SECONDS, RENEW_SECONDS
 
 

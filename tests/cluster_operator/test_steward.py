@@ -20,8 +20,7 @@ from nodenet.cluster_operator.steward import (
     UNHEARD_SECONDS,
     Steward,
 )
-from nodenet.core.hosted_cluster.cluster_status import HOLDER_SECONDS
-from nodenet.core.hosted_cluster.events import EVENTS
+from nodenet.core.hosted_cluster.cluster_status import EVENTS, HOLDER_SECONDS
 from nodenet.core.hosted_cluster.metrics import STATUSES
 from nodenet.core.hosted_services.model import Options
 from nodenet.core.hosted_services.report import HostedHealth

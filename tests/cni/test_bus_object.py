@@ -17,7 +17,7 @@ from core.persistent_ips.test_screen import difference
 from edge import bus_calls
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.cni.people import BusObject
+from nodenet.cni.process import BusObject
 from nodenet.core.errors import Unavailable
 from nodenet.core.persistent_ips import bus
 from nodenet.core.persistent_ips.metrics import Figures

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from core.persistent_ips.test_bus import DOCUMENT
-from nodenet.cni.people import PAUSE_SECONDS, Display
-from nodenet.core.metrics.program import Program
+from nodenet.cni.process import PAUSE_SECONDS, Display
+from nodenet.core.metrics import Program
 from nodenet.core.persistent_ips.metrics import Figures
-from nodenet.edge.metrics.file import MetricsFile
+from nodenet.edge.metrics import MetricsFile
 from virtual_time import VirtualLoop
 
 

@@ -15,16 +15,15 @@ from cni.test_bus_object import call
 from core.persistent_ips.ipam_book import ATTACHED, CLAIM, ORDINARY, REFERENCE, RESERVED, SEEN, Cluster, here, lease_of
 from edge.bus.test_connection import client
 from edge.private_bus import PrivateBus, private_bus
-from nodenet.cni import people as module
-from nodenet.cni.people import Answers, People
+from nodenet.cni.process import MOST_REFUSALS, Answers, People
 from nodenet.cni.service import Identity, Service
-from nodenet.core.metrics.program import Program
-from nodenet.core.persistent_ips.api import ApiAway, NotFound, Page
+from nodenet.core.metrics import Program
 from nodenet.core.persistent_ips.book import Put
 from nodenet.core.persistent_ips.effects import Here, Steps, T
+from nodenet.core.persistent_ips.model import ApiAway, NotFound, Page
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle
-from nodenet.edge.metrics.file import MetricsFile
+from nodenet.edge.metrics import MetricsFile
 from nodenet.edge.persistent_ips.store import Store
 from nodenet.loop.background import Background
 
@@ -191,11 +190,11 @@ def test_the_last_refusal_of_a_pod_is_explained_until_it_is_served() -> None:
 
 def test_refusals_are_bounded() -> None:
     made = answers(here(), Cluster())
-    for number in range(module.MOST_REFUSALS + 1):
+    for number in range(MOST_REFUSALS + 1):
         made.refused(f"team/{number}", "IPAMClaim team/vm.blue is being deleted")
     shown = made.explain("team/vm.blue")
     assert "Pod team/0 " not in shown
-    assert shown.count(" got no address ") == module.MOST_REFUSALS
+    assert shown.count(" got no address ") == MOST_REFUSALS
 
 
 async def test_a_check_repairs_only_on_request() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.backoff import backoff, spread
+from nodenet.core.since import backoff, spread
 
 
 def test_each_failure_doubles_the_pause_up_to_the_longest() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis.strategies import floats, sampled_from
 
-from nodenet.core.common_wake import LEAST_SECONDS, until_common
+from nodenet.core.since import LEAST_SECONDS, until_common
 
 
 def test_timers_of_15_and_60_seconds_meet_once_a_minute() -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from nodenet.edge.bus.connection import Bus, Signal
-from nodenet.edge.bus.subscriptions import Handler
+from nodenet.edge.bus.connection import Bus, Handler, Signal
 
 
 class CrossingBus(Bus):

@@ -15,8 +15,8 @@ from nodenet.core.errors import Forbidden, PublishFailed, Unavailable
 from nodenet.core.hosted_services import cluster, resource
 from nodenet.core.hosted_services.cluster import known
 from nodenet.core.hosted_services.model import Here, Options, Origin
+from nodenet.core.hosted_services.nodes import Known
 from nodenet.core.hosted_services.plan import plan
-from nodenet.core.hosted_services.watching import Known
 from nodenet.hosted.cluster_source import (
     BURST,
     FILE_SECONDS,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.errors import Forbidden, Postponed, Unavailable
-from nodenet.core.hosted_services.watching import Known, slim_node
+from nodenet.core.hosted_services.nodes import Known, slim_node
 from nodenet.hosted.follower import LONGEST_ASKED, LONGEST_SECONDS, Follower, Kind, pause
 
 PATH = "/api/v1/nodes"

@@ -14,8 +14,7 @@ from nodenet.core.hosted_services.cluster import Cluster
 from nodenet.core.hosted_services.model import Mode, Origin, Service
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.hosted.gather import HOLD_SECONDS, Gather, Sources
-from nodenet.hosted.state import State
+from nodenet.hosted.state import HOLD_SECONDS, Gather, Sources, State
 
 NODE_IP, NODE_IP6 = ip_address("192.0.2.10"), ip_address("2001:db8::10")
 

@@ -12,8 +12,18 @@ from hosted.rig import FakeBalancer, FakeDnsmasq, FakeFiles, FakeOthers, FakeTab
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.cluster import Known
 from nodenet.core.hosted_services.health import Verdict
-from nodenet.core.hosted_services.model import Mode, Origin, Service
-from nodenet.core.hosted_services.paths import AUTHORITY, GUARD, HOSTS, RELEASE, SERVER_STATES, TEXTS, UNITS
+from nodenet.core.hosted_services.model import (
+    AUTHORITY,
+    GUARD,
+    HOSTS,
+    RELEASE,
+    SERVER_STATES,
+    TEXTS,
+    UNITS,
+    Mode,
+    Origin,
+    Service,
+)
 from nodenet.core.hosted_services.units import Listener, Others
 from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.settings.model import HostedMode

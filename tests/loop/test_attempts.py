@@ -13,11 +13,8 @@ import structlog
 
 from fakes import FakeInputs
 from loop.test_reconciler import PROBLEM, Rig
-from nodenet.core.boot.escape import TRIES
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stage_state import Status
+from nodenet.core.boot.outcome import TRIES, Again, Done, Facts, Failed, Outcome, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request, Status
 from nodenet.core.errors import LibnmstateMissing, NodenetError, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings

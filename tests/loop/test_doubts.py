@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from fakes import FakeClock
 from nodenet.core.messages import Message
-from nodenet.loop.doubts import PAUSES, Doubts
+from nodenet.loop.attempts import PAUSES, Doubts
 
 
 def test_the_pauses_grow_and_every_one_is_in_the_journal_with_its_number() -> None:

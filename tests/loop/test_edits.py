@@ -10,7 +10,7 @@ from fakes import FakeClock
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.status.document import BootStatus
-from nodenet.loop.edits import EDIT_SECONDS, EditWatch
+from nodenet.loop.watches import EDIT_SECONDS, EditWatch
 
 STATUS = BootStatus(new_boot({}, degrade=True))
 

@@ -3,7 +3,7 @@
 from structlog.testing import capture_logs
 
 from nodenet.core.errors import Unavailable
-from nodenet.loop.guard import Guard
+from nodenet.loop.journal import Guard
 
 
 def refuse(text: str) -> int:

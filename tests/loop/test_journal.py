@@ -8,10 +8,8 @@ from ipaddress import ip_address
 import pytest
 from structlog.testing import capture_logs
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.stage_state import StageState
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.stage_state import Inhibitor, StageState
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName

@@ -3,7 +3,7 @@
 from fakes import FakeClock
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.messages import Message
-from nodenet.loop.losses import NOT_IN_USE, WAITED_FOR, LossWatch
+from nodenet.loop.watches import NOT_IN_USE, WAITED_FOR, LossWatch
 
 LOST = Problem(Message.NODE_IP_DRIFT, "Node IP 192.0.2.5 is missing", "Bring it back")
 AWAY = Problem(Message.MANAGER_AWAY, "NetworkManager has not run since noon", "Start it")

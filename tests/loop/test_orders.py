@@ -9,8 +9,8 @@ import pytest
 
 from loop.test_reconciler import Rig
 from loop.test_trials import ORDER, Runner
-from nodenet.core.boot.inhibit import Inhibitor
 from nodenet.core.boot.outcome import Problem, Waiting
+from nodenet.core.boot.stage_state import Inhibitor
 from nodenet.core.errors import Busy, Unavailable, UsageInvalid
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName

@@ -12,16 +12,15 @@ import pytest
 from fakes import BOOT_ID, FakeInputs, FakeKernel, FakePulse, FakeWatch
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, host
 from node_ip_rig import Rig as NodeIpRig
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.boot.stages import BUILT, new_boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.daemon import ServiceManager
 from nodenet.edge.systemd.notify import Notifier
-from nodenet.loop.doubts import PAUSES
+from nodenet.loop.attempts import PAUSES
 from nodenet.loop.reconciler import Reconciler
 from nodenet.loop.reload import StageSet
 from nodenet.ports import Stage

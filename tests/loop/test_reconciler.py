@@ -14,10 +14,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from fakes import BOOT_ID, FakeClock, FakeInputs, FakePulse, FakeWatch
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Inhibitor, Request
 from nodenet.core.boot.stages import BUILT, Boot, new_boot
 from nodenet.core.errors import (
     ApplyFailed,

@@ -17,11 +17,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
 from fakes import BOOT_ID, FakeInputs, FakePulse
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.boot.stage_state import OVER, Status
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, OVER, Inhibitor, Request, Status
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid, NodenetError, SettingsInvalid, Unavailable
 from nodenet.core.messages import Message

@@ -10,8 +10,7 @@ import structlog
 
 from fakes import BOOT_ID, FakeClock, FakeInputs
 from loop.test_reconciler import Rig, over
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Problem, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Failed, Problem, Topic, Waiting
 from nodenet.core.errors import NodeFileInvalid, NodenetError, PublishFailed, SettingsInvalid, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings

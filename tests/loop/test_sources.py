@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from nodenet.core.boot.outcome import Topic
-from nodenet.loop.sources import Sources
+from nodenet.loop.watches import Sources
 
 
 @dataclass

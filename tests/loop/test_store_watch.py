@@ -11,7 +11,7 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.status.document import BootStatus
 from nodenet.edge.files.store import Store
-from nodenet.loop.store_watch import AGAIN_SECONDS, StoreWatch
+from nodenet.loop.background import AGAIN_SECONDS, StoreWatch
 
 FULL = PublishFailed("/var/lib/nodenet cannot be written: No space left on device", remedy="Free space")
 

@@ -9,12 +9,12 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import FakeClock
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.errors import ApplyFailed, Busy, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.messages import Message
 from nodenet.core.trial.trial import Decision, Trial, TrialEnded, TrialOrder, TrialState, would_replace
 from nodenet.loop.trials import Trials
-from nodenet.ports.trials import Administrator
+from nodenet.ports import Administrator
 
 ORDER = TrialOrder("new.yml", "d" * 64, 60.0, "root")
 PATH = "/etc/nmstate/openshift/worker-0.yml"

@@ -10,19 +10,17 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from fakes import BOOT_ID, FakeKernel, FakeNeighbours, FakeOvsdb, FakeRivals
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Facts, Problem
 from nodenet.core.boot.stages import new_boot
-from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.resolver.servers import Texts
-from nodenet.core.resolver.view import RESOLV_CONF
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.resolver import RESOLV_CONF, Texts
+from nodenet.core.since import BEAT_SECONDS
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.loop.uplink import PROBE_SECONDS, UplinkEdges, UplinkWatch

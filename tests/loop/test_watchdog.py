@@ -8,11 +8,10 @@ import pytest
 
 from fakes import FakePulse
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.common_wake import until_common
 from nodenet.core.errors import Unavailable
+from nodenet.core.since import until_common
 from nodenet.core.stage_name import StageName
-from nodenet.loop.requests import Requests
-from nodenet.loop.watchdog import STOP_SECONDS, WatchdogLoop
+from nodenet.loop.requests import STOP_SECONDS, Requests, WatchdogLoop
 from virtual_time import VirtualClock
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
-from nodenet.core.hosted_services.paths import COMPANION
+from nodenet.core.hosted_services.model import COMPANION
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.nmstate import below_bridge
-from nodenet.core.resolver.resolv_conf import nameservers
+from nodenet.core.nmstate import state
+from nodenet.core.resolver import nameservers
 from simulation.disk import NODE_FILES
 from simulation.kernel import FORWARDING
 from simulation.keyfile import ip_address
@@ -112,8 +112,8 @@ def _look_at_node_file(run: Run) -> None:
     facts, digest = run.process.reconciler.status.facts, hashlib.sha256(content).hexdigest()
     rules.hold("P8", f"health ok, and {facts.applied_digest} is applied", holds=facts.applied_digest == digest)
     asked, nmstate = document_of(content.decode()), Nmstate(world.life)
-    moved = below_bridge.uplinks(nmstate.state(), (BRIDGE,)) if facts.bridge and not facts.brings_bridge else {}
-    left = below_bridge.still_asked(nmstate.missing(asked), moved)
+    moved = state.uplinks(nmstate.state(), (BRIDGE,)) if facts.bridge and not facts.brings_bridge else {}
+    left = state.still_asked(nmstate.missing(asked), moved)
     rules.hold("P8", f"health ok, and the node file asks for {left}", holds=not left)
     rules.hold("P8", f"said to differ from the node file: {facts.changed}", holds=not facts.changed)
 

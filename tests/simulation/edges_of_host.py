@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePath, PurePosixPath
 
 from nodenet.core.errors import NodeFileInvalid, PublishFailed, Unavailable
-from nodenet.core.hostname.sources import Source
+from nodenet.core.hostname import Source
 from simulation.disk import NO_DESCRIPTORS
 from simulation.edge import Edge
 

@@ -8,13 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from nodenet.core.errors import RollbackFailed, Unavailable
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.leases import LeaseMark
-from nodenet.core.network_manager.objects import DISCONNECTED, Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import DISCONNECTED, Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
-from nodenet.core.resolver.view import ManagerDns
+from nodenet.core.network_manager.state import Checkpoint, LeaseMark, ManagerState
+from nodenet.core.resolver import ManagerDns
 from simulation.addressing import LEASED6_BITS, NICS
 from simulation.addressing import Device as SimulatedDevice
 from simulation.edge import STALLED_SECONDS, Edge

@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.hosted_services.units import Running
 from nodenet.core.ip import IPAddress
-from nodenet.core.network_manager.availability import Service
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
+from nodenet.core.network_manager.state import Service
+from nodenet.core.node_ip.published_files import UnitEnvironment
+from nodenet.core.open_vswitch import OvsBridge, OvsPort
 from nodenet.core.probes.questions import Answer
-from nodenet.core.resolver.servers import Texts
+from nodenet.core.resolver import Texts
 from nodenet.core.settings.model import ProbeTarget
-from nodenet.core.unit_stage.unit import Unit
+from nodenet.core.unit_stage import Unit
 from simulation.edge import STALLED_SECONDS, Edge
 from simulation.systemd import UNITS
 

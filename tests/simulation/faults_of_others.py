@@ -7,7 +7,7 @@ from contextlib import suppress
 from ipaddress import IPv4Address
 from typing import TYPE_CHECKING
 
-from nodenet.core.boot.inhibit import Inhibitor
+from nodenet.core.boot.stage_state import Inhibitor
 from nodenet.core.errors import Busy
 from nodenet.core.stage_name import StageName
 from nodenet.stages.apply.records import CHANGE

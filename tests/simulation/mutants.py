@@ -14,7 +14,7 @@ from typing import Any
 
 from nodenet.core.apply.intent import Intent, is_end_of
 from nodenet.core.boot.outcome import Again, Done, Failed, Problem
-from nodenet.core.boot.pace import Pace
+from nodenet.core.boot.stage_state import Pace
 from nodenet.core.boot.stages import Boot
 from nodenet.core.br_ex import plan as bridge_plan
 from nodenet.core.br_ex.lease import StaticLease
@@ -23,15 +23,15 @@ from nodenet.core.change.record import Change
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.leases import LeaseMark
 from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.network_manager.state import LeaseMark
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip import drift, last_published
+from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.status.document import document, line
 from nodenet.daemon import ServiceManager, StateFile
 from nodenet.edge.files.store import Store
-from nodenet.loop.guard import Guard
+from nodenet.loop.journal import Guard
 from nodenet.loop.reload import InForce
 from nodenet.loop.uplink import UplinkWatch
 from nodenet.stages.apply import changes, pipeline, probes
@@ -43,11 +43,10 @@ from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
-from nodenet.stages.nmstate import tries
-from nodenet.stages.nmstate.other_names import OtherNames
+from nodenet.stages.nmstate import in_force as tries
+from nodenet.stages.nmstate.links import OtherNames
 from nodenet.stages.nmstate.quarantine import Quarantine
-from nodenet.stages.node_ip.confirm import Confirmation
-from nodenet.stages.node_ip.publish import RELOAD_OWED, Publisher
+from nodenet.stages.node_ip.publish import RELOAD_OWED, Confirmation, Publisher
 from nodenet.stages.node_ip.stage import NodeipStage
 
 _AFTER, _PAY = Pace.after, Store.pay
@@ -275,7 +274,7 @@ MUTANTS = (
     ),
     Mutant("R16", "state.json is written once", ((StateFile, "show", _shown_once),)),
     Mutant("R17", "READY is sent once", ((ServiceManager, "show", _ready_once),)),
-    Mutant("R22", "bind says what is lost", ((drift, "lost", _nothing_lost),)),
+    Mutant("R22", "bind says what is lost", ((last_published, "lost", _nothing_lost),)),
     Mutant("R22b", "bind says what an interrupted br-ex has left", ((Recovery, "_has_address", _has_any_address),)),
     Mutant("R23", "an error while the loop sleeps", ((Guard, "run", _unguarded),)),
     Mutant("R26", "a renamed uplink is not followed", ((BridgeRepairer, "renamed", _not_renamed),)),

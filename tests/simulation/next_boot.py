@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING
 
-from nodenet.core.node_ip.environment import drop_in_variables
+from nodenet.core.node_ip.published_files import drop_in_variables
 
 if TYPE_CHECKING:
     from simulation.systemd import Start

@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from nodenet.core.network_manager.profiles import Profile
-from nodenet.core.nmstate import below_bridge
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.nmstate.state import addresses
+from nodenet.core.nmstate.state import addresses, still_asked, uplinks
 from nodenet.core.ownership.things import NO_OTHERS, Others
 from simulation.addressing import NICS
 from simulation.disk import NO_DESCRIPTORS
@@ -98,8 +97,8 @@ class Nmstate:
     async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> Document:
         await self._cross("difference_below", self._world.show_seconds)
         self._need_manager()
-        moved = below_bridge.uplinks(self.state(), bridges)
-        return below_bridge.still_asked(self.missing(document_of(text), self.state(), others), moved)
+        moved = uplinks(self.state(), bridges)
+        return still_asked(self.missing(document_of(text), self.state(), others), moved)
 
     async def apply(
         self,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from nodenet.core.network_manager.profiles import MADE_BY_NM
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 
 
 @dataclass(slots=True)

@@ -20,9 +20,8 @@ from nodenet.daemon import ServiceManager, StateFile
 from nodenet.edge.files.store import Store
 from nodenet.edge.systemd.notify import Notifier
 from nodenet.inputs import NodeInputs
-from nodenet.loop.background import Background
+from nodenet.loop.background import Background, StoreWatch
 from nodenet.loop.reconciler import Reconciler
-from nodenet.loop.store_watch import StoreWatch
 from nodenet.loop.uplink import UplinkEdges, UplinkWatch
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_manager import NetworkManagerStarter

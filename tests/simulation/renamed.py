@@ -9,7 +9,7 @@ from nodenet.core.boot.stages import Health
 from nodenet.core.errors import NodenetError
 from nodenet.core.history.entry import Result
 from nodenet.core.messages import Message
-from nodenet.core.nmstate import below_bridge
+from nodenet.core.nmstate.state import still_asked, uplinks
 from nodenet.stages.apply.history import History
 from simulation.disk import NODE_FILES, DiskOfBoot
 from simulation.names import with_names
@@ -60,8 +60,8 @@ def look_at_renamed(run: Run) -> None:
     rules.hold("P14", f"the file is not in force after a rename: {problems}", holds=is_applied)
     names = {before: world.nics[mac] for mac, before in world.rules.names_of_file.items()}
     asked, nmstate = document_of(with_names(content.decode(), names)), Nmstate(world.life)
-    moved = below_bridge.uplinks(nmstate.state(), ("br-ex",)) if status.facts.bridge else {}
-    left = below_bridge.still_asked(nmstate.missing(asked), moved)
+    moved = uplinks(nmstate.state(), ("br-ex",)) if status.facts.bridge else {}
+    left = still_asked(nmstate.missing(asked), moved)
     rules.hold("P14", f"the file asks for {left} after a rename", holds=not left)
     other = names["eth0"] != "eth0"
     said = any(problem.message is Message.LINK_RENAMED for _, problem in status.problems)

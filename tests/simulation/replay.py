@@ -17,7 +17,7 @@ from typing import Any
 from nodenet.cli.what_if import settings_of_report
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.ip import Family
-from nodenet.core.kernel import iproute_read
+from nodenet.core.kernel import iproute
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.report.parts import CONTENTS
@@ -109,7 +109,7 @@ class Replayed(Run):
         try:
             self._text = settings_of_report(files.get("settings.txt", b""))
             self._settings: Settings = parse([("settings.txt", self._text.encode())]).settings
-            self._snapshot: Snapshot = iproute_read.parse(files.get("snapshot.json", b""))
+            self._snapshot: Snapshot = iproute.parse(files.get("snapshot.json", b""))
         except NodenetError as error:
             raise UsageInvalid(f"the archive cannot be simulated: {error.cause}") from error
         causes = [str(each.get("cause")) for each in status.get("problems", ()) if each.get("stage") == "configure-ovs"]
@@ -191,10 +191,10 @@ def _events(files: Files) -> Iterator[tuple[float, str]]:
     for line in files.get("events.jsonl", b"").decode(errors="replace").splitlines():
         try:
             entry = json.loads(line)
-            moment, number = int(entry["__REALTIME_TIMESTAMP"]) / 1e6, entry["MESSAGE_ID"]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            moment, number = int(entry["__REALTIME_TIMESTAMP"]) / 1e6, str(entry["MESSAGE_ID"])
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
-        if name := _decision(known.get(number, str(number)), str(entry.get("STAGE") or "")):
+        if name := _decision(known.get(number, number), str(entry.get("STAGE") or "")):
             yield moment, name
 
 

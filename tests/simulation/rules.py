@@ -23,12 +23,11 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
 
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.stage_state import Status
+from nodenet.core.boot.stage_state import Inhibitor, Status
 from nodenet.core.boot.stages import Boot, Health
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialState
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT

@@ -9,8 +9,7 @@ from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
 
 from nodenet.core.ip import IPAddress
-from nodenet.core.node_ip.environment import drop_in_variables
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
+from nodenet.core.node_ip.published_files import UnitEnvironment, drop_in_variables
 
 if TYPE_CHECKING:
     from simulation.world import World

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from nodenet.core.boot.outcome import Topic
-from nodenet.core.resolver.view import DONE
-from nodenet.core.unit_stage.unit import Unit
+from nodenet.core.resolver import DONE
+from nodenet.core.unit_stage import Unit
 
 if TYPE_CHECKING:
     from simulation.world import World

@@ -9,12 +9,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import FakeFiles, FakeHost, FakeKernel, FakeLeaseNames, FakeSystemd, stage_edges
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Skipped, Topic, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import NotAFile
-from nodenet.core.hostname.sources import Origin, Source
+from nodenet.core.hostname import Origin, Source
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings

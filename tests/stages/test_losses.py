@@ -7,8 +7,7 @@ from ipaddress import ip_address
 import pytest
 
 from fakes import FakeClock, FakeKernel, FakeManager, FakeProcesses, stage_edges
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Facts, Problem
 from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection

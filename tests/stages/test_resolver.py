@@ -12,18 +12,15 @@ import pytest
 import structlog
 
 from fakes import FakeClock, FakeDnsManager, FakeFiles, FakeNodeDns, FakeProbe, FakeResolved
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.common_wake import BEAT_SECONDS
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services.units import DnsLook
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.resolver import resolv_conf
-from nodenet.core.resolver.resolv_conf import nameservers
-from nodenet.core.resolver.view import DONE, DROP_IN, LEFT_ALONE, NM_FILES, ManagerDns
+from nodenet.core.resolver import DONE, DROP_IN, HEADER, LEFT_ALONE, NM_FILES, ManagerDns, nameservers
 from nodenet.core.settings.model import ResolverMode, Settings
+from nodenet.core.since import BEAT_SECONDS
 from nodenet.stages.resolver import PATIENCE_SECONDS, ResolverEdges, ResolvPrependerStage
 
 NODE_IP = ip_address("192.0.2.9")
@@ -338,7 +335,7 @@ async def test_the_script_that_is_replaced_is_named(journal: list[Any]) -> None:
     """It writes the same header, without our line."""
     rig = Rig()
     await rig.done()
-    rig.files.content[RESOLV_CONF] = resolv_conf.HEADER + b"nameserver 192.0.2.9\nnameserver 10.0.0.1\n"
+    rig.files.content[RESOLV_CONF] = HEADER + b"nameserver 192.0.2.9\nnameserver 10.0.0.1\n"
     await rig.done()
     assert "the on-prem-resolv-prepender script" in journal[-1]["event"]
     assert journal[-1]["remedy"] == "Run `systemctl mask --now on-prem-resolv-prepender.path`"

@@ -8,14 +8,13 @@ from pathlib import PurePath, PurePosixPath
 import pytest
 
 from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeUnits
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Topic, Waiting, detail_of
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Skipped, Topic, Waiting, detail_of
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.errors import NodeFileInvalid, NotAFile, Unavailable, UnitFailed
 from nodenet.core.node_ip.published_files import IPV4
-from nodenet.core.resolver.view import DONE
+from nodenet.core.resolver import DONE
 from nodenet.core.stage_name import StageName
-from nodenet.core.unit_stage.unit import Unit
+from nodenet.core.unit_stage import Unit
 from nodenet.stages.unit_stage import PUBLICATION_SECONDS, UnitStage, UnitStageEdges
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")

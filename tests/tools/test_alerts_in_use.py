@@ -24,8 +24,7 @@ from nodenet.core.hosted_services.report import Report, ServiceState
 from nodenet.core.hosted_services.report import document as hosted_document
 from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.messages import Message
-from nodenet.core.metrics.family import text
-from nodenet.core.metrics.program import Program, ProgramMetrics
+from nodenet.core.metrics import Program, ProgramMetrics, text
 from nodenet.core.persistent_ips import metrics as ipam
 from nodenet.core.stage_name import StageName
 from nodenet.core.status import metrics as status

@@ -25,8 +25,7 @@ from nodenet.core.hosted_services import metrics as hosted
 from nodenet.core.hosted_services import report
 from nodenet.core.hosted_services.migration import Outcome, Phase
 from nodenet.core.messages import Message
-from nodenet.core.metrics.family import Kind, text
-from nodenet.core.metrics.program import COUNTED, Program, ProgramMetrics
+from nodenet.core.metrics import COUNTED, Kind, Program, ProgramMetrics, text
 from nodenet.core.persistent_ips import metrics as ipam
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.status import metrics as status

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.report.sources import packed
+from nodenet.edge.report import packed
 from replay import main, unpacked
 
 ARCHIVES = Path(__file__).parents[2] / "fixtures" / "replay"
@@ -57,6 +57,14 @@ def test_an_archive_of_an_older_version_is_compared_at_its_end(
         "the archive has no events: it is of an older version, and only the end is compared",
         "The simulation is otherwise.",
     ]
+
+
+def test_damaged_events_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = (ARCHIVES / "unknown-key" / "events.jsonl").read_bytes()
+    huge = b'{"MESSAGE_ID": [], "__REALTIME_TIMESTAMP": "%s"}\n' % (b"9" * 4000)
+    damaged = b"torn\n[]\n" + b"[" * 100_000 + b"\n" + huge + events
+    assert main([changed(tmp_path, "unknown-key", events=damaged)]) == 0
+    assert capsys.readouterr().out == SAME
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / "tools"), str(DAEMON)]
 
 from bench.figures import FLEET, table, with_section  # noqa: E402 -- found there
-from nodenet.edge.report.sources import packed  # noqa: E402
+from nodenet.edge.report import packed  # noqa: E402
 
 PAGE = ROOT / "docs" / "dev" / "benchmarks.md"
 NODES = 10_000

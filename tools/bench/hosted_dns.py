@@ -31,8 +31,16 @@ from harness.lan import Dhcp, Ipv6  # noqa: E402
 from harness.rootfs import DEFAULT, locked, packages  # noqa: E402
 from hosted_watch import first_answer, stage_ended, watch_units  # noqa: E402
 from nodenet.core.hosted_services.dnsmasq import BUS_NAME  # noqa: E402
-from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Place, Role, Service  # noqa: E402
-from nodenet.core.hosted_services.paths import HOSTS  # noqa: E402
+from nodenet.core.hosted_services.model import (  # noqa: E402
+    HOSTS,
+    ClusterNode,
+    Here,
+    Inputs,
+    Options,
+    Place,
+    Role,
+    Service,
+)
 from nodenet.core.hosted_services.plan import plan  # noqa: E402
 from nodenet.core.ip import Family  # noqa: E402
 from nodenet.core.node_ip.last_published import SELECTION  # noqa: E402

@@ -24,18 +24,22 @@ from edge.bus.test_connection import client  # noqa: E402
 from edge.network_manager.test_dns import StandIn, changed_signal  # noqa: E402
 from edge.private_bus import PrivateBus  # noqa: E402
 from fakes import BOOT_ID, FakeInputs, FakeNodeDns, FakePulse, FakeResolved  # noqa: E402
-from nodenet.core.boot.facts import Facts  # noqa: E402
-from nodenet.core.boot.outcome import Outcome, Skipped, Topic  # noqa: E402
-from nodenet.core.boot.request import NOTHING, Request  # noqa: E402
+from nodenet.core.boot.outcome import (  # noqa: E402
+    Facts,
+    Outcome,
+    Skipped,
+    Topic,
+)
+from nodenet.core.boot.stage_state import NOTHING, Request  # noqa: E402
 from nodenet.core.boot.stages import BUILT, new_boot  # noqa: E402
-from nodenet.core.resolver.view import NM_FILES, RESOLV_CONF  # noqa: E402
+from nodenet.core.resolver import NM_FILES, RESOLV_CONF  # noqa: E402
 from nodenet.core.settings.model import Settings  # noqa: E402
 from nodenet.core.stage_name import StageName  # noqa: E402
 from nodenet.edge.bus.connection import Bus  # noqa: E402
 from nodenet.edge.clock import Clock, Idle  # noqa: E402
 from nodenet.edge.files import disk as files  # noqa: E402
-from nodenet.edge.network_manager.dns import MANAGER, DnsManager  # noqa: E402
-from nodenet.edge.resolver.probe import ResolverProbe  # noqa: E402
+from nodenet.edge.network_manager.state import MANAGER, DnsManager  # noqa: E402
+from nodenet.edge.resolver import ResolverProbe  # noqa: E402
 from nodenet.loop.reconciler import Reconciler  # noqa: E402
 from nodenet.loop.reload import StageSet  # noqa: E402
 from nodenet.ports import Stage  # noqa: E402

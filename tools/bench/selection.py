@@ -26,7 +26,7 @@ if __name__ == "__main__":
     sys.path[:0] = [str(ROOT / "tools"), str(DAEMON)]
 
 from bench.figures import LARGE_HOSTS, table, with_section  # noqa: E402 -- found there
-from nodenet.core.kernel.iproute_write import to_document  # noqa: E402
+from nodenet.core.kernel.iproute import to_document  # noqa: E402
 from nodenet.core.kernel.snapshot import Snapshot  # noqa: E402
 from nodenet.core.node_ip.policy import Policy  # noqa: E402
 from nodenet.core.node_ip.select import select  # noqa: E402

@@ -109,7 +109,7 @@ def _beside_hardware(checked: list[Checked]) -> list[Checked]:
 
 def of_hardware(checked: Checked, links: Collection[Link]) -> Iterator[Finding]:
     """Yield a warning for each link of the file that is not among the *links* of its host."""
-    from nodenet.core.apply.missing_links import host_has, lacking  # noqa: PLC0415 - for the file of this node only
+    from nodenet.core.apply.awaited_links import host_has, lacking  # noqa: PLC0415 - for the file of this node only
 
     remedy = "Correct the name, or identify the NIC by its MAC address; a NIC may also appear late"
     for name in lacking(checked.judged.desired.links, links) if checked.judged else ():

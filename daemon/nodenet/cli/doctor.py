@@ -18,13 +18,12 @@ from nodenet.core.boot.in_use import PEOPLE, other_than_published
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Link, Snapshot
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.node_ip import kubelets, published_files
+from nodenet.core.network_manager.state import ManagerState
+from nodenet.core.node_ip import published_files
+from nodenet.core.node_ip import published_files as kubelets
 from nodenet.core.node_ip.published_files import Publication
 from nodenet.core.probes.questions import Answer
-from nodenet.core.resolver.resolv_conf import nameservers
-from nodenet.core.resolver.servers import servers_of_others
-from nodenet.core.resolver.view import RESOLV_CONF
+from nodenet.core.resolver import RESOLV_CONF, nameservers, servers_of_others
 from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.uplink_health import doctor
 from nodenet.core.uplink_health.doctor import Kubelet, Line, Ping, Seen, State
@@ -34,9 +33,8 @@ from nodenet.edge.files import disk
 from nodenet.edge.hosted_services.other_stacks import Rivals
 from nodenet.edge.kernel import netlink
 from nodenet.edge.kernel.neighbours import Neighbours
-from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.open_vswitch import Ovsdb
 from nodenet.edge.probes.targets import Targets
-from nodenet.edge.resolver.name_servers import NameServers
 from nodenet.edge.systemd import cgroups
 
 DESCRIPTION = """Look at the network of this node now, and print ten lines, each `ok`, `fault` or `unknown`.
@@ -162,6 +160,8 @@ async def _ping(gateway: Gateway) -> Ping | None:
 
 async def _servers(snapshot: Snapshot) -> Mapping[IPAddress, bool]:
     """Return whether each DNS server answers; those on this node if no other one is listed."""
+    from nodenet.edge.resolver import NameServers  # noqa: PLC0415 - help needs no library
+
     asked, own = NameServers(), {each.address for each in snapshot.addresses}
     texts = asked.files()
     listed = servers_of_others(texts, own) or nameservers(texts.get(RESOLV_CONF))[:3]

@@ -12,7 +12,7 @@ from contextlib import nullcontext
 from io import StringIO
 from typing import Any
 
-from nodenet.cli import saved
+from nodenet.cli import outputs
 from nodenet.cli.outputs import printable
 from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.condition import BridgeCondition
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.facts:
         print(json.dumps(bridge_facts_json.document(facts), indent=1))
         return 0
-    with nullcontext() if arguments.snapshot is None else saved.whole(arguments.snapshot):
+    with nullcontext() if arguments.snapshot is None else outputs.whole(arguments.snapshot):
         made = plan(facts, datapath)
         found = conditions(facts, made.uplinks)
         difference = _difference(made, facts)
@@ -74,7 +74,7 @@ def _why_not_made() -> str | None:
 
 def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:
     if arguments.snapshot is not None:
-        facts = saved.read(arguments.snapshot, bridge_facts_json.MOST_BYTES, bridge_facts_json.parse)
+        facts = outputs.read(arguments.snapshot, bridge_facts_json.MOST_BYTES, bridge_facts_json.parse)
         return facts, Datapath(arguments.datapath or Datapath.SYSTEM)
     from nodenet.cli import facts_here  # noqa: PLC0415 - a saved node needs neither bus nor kernel
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from nodenet.cli.outputs import Table, has_colours, note, printable
 from nodenet.core.errors import NodenetError, Unavailable
-from nodenet.core.hostname.sources import (
+from nodenet.core.hostname import (
     FALLBACK_FILE,
     STATIC_FILE,
     Judged,
@@ -119,7 +119,7 @@ def _lease_names() -> tuple[Source, ...]:
 
 async def _ask_network_manager() -> tuple[Source, ...]:
     from nodenet.cli.ask import system_bus  # noqa: PLC0415
-    from nodenet.edge.hostname.lease_names import LeaseNames  # noqa: PLC0415
+    from nodenet.edge.hostname import LeaseNames  # noqa: PLC0415
 
     try:
         async with system_bus() as bus:

@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return the exit code. Raises Unavailable where the report cannot be read."""
-    from nodenet.core.probes.report import PATH  # noqa: PLC0415 - the other topics need no probes
+    from nodenet.core.probes.verdict import PATH  # noqa: PLC0415 - the other topics need no probes
 
     document = _read(arguments.report or Path(PATH))
     renamed = () if arguments.json else _renamed(status.read() or {})

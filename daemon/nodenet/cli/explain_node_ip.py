@@ -14,21 +14,54 @@ from dataclasses import replace
 from ipaddress import ip_address
 from pathlib import PurePath
 
-from nodenet.cli import saved, status
-from nodenet.cli.difference import show
+from nodenet.cli import outputs, status
 from nodenet.cli.outputs import Table, has_colours, note, printable
 from nodenet.core.errors import PublishFailed, UsageInvalid
 from nodenet.core.ip import Family, IPAddress
-from nodenet.core.kernel import iproute_read as iproute_json
+from nodenet.core.kernel import iproute
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip import last_published, published_files
-from nodenet.core.node_ip.diff import compare
-from nodenet.core.node_ip.explain import explanation, summary
-from nodenet.core.node_ip.hints import HintReading, parse_value
+from nodenet.core.node_ip.explain import Comparison, compare, difference_summary, document, explanation, summary
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import HintReading, Policy, parse_value
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading, noted, read_policy
-from nodenet.core.node_ip.select import Selection, Verdict, select, select_bindable
+from nodenet.core.node_ip.select import Candidate, Selection, Verdict, select, select_bindable
+
+CHANGE_COLOURS = {True: "1;32", False: "33"}
+"""SGR parameters (ECMA-48), by whether the address becomes a node IP."""
+ABSENT = "not there"
+
+
+def show(comparison: Comparison, *, as_json: bool) -> int:
+    """Print the comparison; return the exit code, as diff(1) does: 0 nothing changes, 1 something does."""
+    if as_json:
+        print(json.dumps(document(comparison), indent=1))
+    else:
+        _print_changes(comparison)
+    return 0 if comparison.equal else 1
+
+
+def _print_changes(comparison: Comparison) -> None:
+    table = Table(("LINK", "ADDRESS", "BEFORE", "AFTER", "BECAUSE"))
+    for change in comparison.changes:
+        link, address, prefix_length = change.place
+        after = change.after
+        row = (
+            link,
+            f"{address}/{prefix_length}",
+            _shown(change.before),
+            _shown(after),
+            after.sentence if after else "",
+        )
+        table.add(row, CHANGE_COLOURS[after is not None and after.verdict is Verdict.SELECTED])
+    if comparison.changes:
+        print(f"{table.render(coloured=has_colours())}\n")
+    print(printable(f"{difference_summary(comparison)}."))
+
+
+def _shown(candidate: Candidate | None) -> str:
+    return f"{candidate.verdict} ({candidate.rule})" if candidate else ABSENT
+
 
 DESCRIPTION = """Show which addresses of this host are its node IPs, and for every other address why it is not.
 
@@ -47,7 +80,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description, parser.epilog = DESCRIPTION, EPILOG
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     add = parser.add_argument
-    most = f"at most {iproute_json.MOST_BYTES >> 20} MiB"
+    most = f"at most {iproute.MOST_BYTES >> 20} MiB"
     add("--snapshot", metavar="FILE", help=f"explain this snapshot (`-`: standard input; {most}) instead of this host")
     add("--diff", metavar="OTHER", help="show only the verdicts that differ in this snapshot (`-` as above)")
     add("--ignore-published", action="store_true", help="ignore published node IPs, as a reselection does")
@@ -169,7 +202,7 @@ def _readable(path: PurePath) -> bytes | None:
 
 def _read(name: str) -> Snapshot:
     """Return the snapshot in the file *name*, `-` for standard input; one without routes is reported."""
-    snapshot = saved.read(name, iproute_json.MOST_BYTES, iproute_json.parse)
+    snapshot = outputs.read(name, iproute.MOST_BYTES, iproute.parse)
     if snapshot.addresses and not snapshot.routes:
         note(printable(f"nodenetctl: {name}: the snapshot has no routes, so no link has a default route"))
     return snapshot

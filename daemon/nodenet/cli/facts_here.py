@@ -20,11 +20,12 @@ from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Datapath, Settings
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
-from nodenet.edge.kernel import netlink, standing
-from nodenet.edge.kernel.sysctls import Sysctls
+from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel import netlink as standing
+from nodenet.edge.kernel.netlink import Sysctls
 from nodenet.edge.network_manager.profiles import Profiles
 from nodenet.edge.nmstate.client import Nmstate
-from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.edge.open_vswitch import Ovsdb
 from nodenet.stages.br_ex.gather import Gatherer
 
 REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")

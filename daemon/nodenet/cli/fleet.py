@@ -14,9 +14,9 @@ from nodenet.core.errors import UsageInvalid
 from nodenet.core.fleet import odd, shown
 from nodenet.core.fleet.host import CONTROL_PLANE, Host, Options, host
 from nodenet.core.fleet.shown import Fleet
+from nodenet.edge import fleet as saved
 from nodenet.edge.files import disk
-from nodenet.edge.fleet import saved
-from nodenet.edge.fleet.saved import Saved
+from nodenet.edge.fleet import Saved
 
 DESCRIPTION = """Show the nodes of a fleet in one table and mark the odd ones: degraded, another MTU, version or node
 file than most nodes of its role, an address, MAC or host name that another node has too, a boot ten times slower. DIR

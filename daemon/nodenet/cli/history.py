@@ -13,7 +13,7 @@ from nodenet.core.history import entry as entries
 from nodenet.core.history import shown
 from nodenet.core.history.entry import Entry
 from nodenet.core.history.shown import DIGITS
-from nodenet.edge.report import sources
+from nodenet.edge import report
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -33,7 +33,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the list, or one entry; return the exit code. Raises NodenetError."""
     if arguments.number is None:
         _refuse_others()
-        found = list(sources.history())
+        found = list(report.history())
         print(json.dumps(shown.listed(found), indent=1) if arguments.json else _table(found))
         return 0
     one = read(arguments.number)
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
 def read(number: int) -> Entry:
     """Return the entry *number*. Raises AccessDenied, UsageInvalid, NodeFileInvalid where it is damaged."""
     _refuse_others()
-    return sources.history_entry(number)
+    return report.history_entry(number)
 
 
 def number_of(word: str) -> int:

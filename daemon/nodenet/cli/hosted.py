@@ -104,7 +104,7 @@ def _watch(path: Path) -> int:
 
 def _ordered(order: str) -> int:
     # Imported here: printing needs no D-Bus.
-    from nodenet.core.hosted_services.bus import HOSTED, PATH  # noqa: PLC0415
+    from nodenet.core.hosted_services.units import HOSTED, PATH  # noqa: PLC0415
 
     at = (HOSTED.name, PATH, HOSTED.name)
     if order == "undrain":

@@ -21,7 +21,7 @@ from nodenet.cli.ask import BUS_SECONDS, carried
 from nodenet.cli.outputs import printable
 from nodenet.cli.status import STATE, read
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
-from nodenet.core.status.events import Event, Known, of_document, of_properties, of_signal
+from nodenet.core.status.text import Event, Known, of_document, of_properties, of_signal
 
 if TYPE_CHECKING:
     from nodenet.edge.bus.connection import Bus

@@ -7,12 +7,14 @@ import math
 import os
 import re
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
 from io import TextIOWrapper, UnsupportedOperation
 from pathlib import Path
-from typing import TextIO
+from typing import TextIO, TypeVar
+
+from nodenet.core.errors import SnapshotInvalid
 
 # How is a table printed for people, in a terminal or in a mail?
 
@@ -130,3 +132,33 @@ def moment(seconds: float) -> str:
         return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M:%S} UTC"
     except (ValueError, OverflowError, OSError):
         return "a time that cannot be"
+
+
+T = TypeVar("T")
+DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+"""What the values of a document raise that was changed by hand: it is not checked value by value."""
+
+
+@contextmanager
+def whole(name: str) -> Iterator[None]:
+    """Raise SnapshotInvalid where the content of the file *name* does not fit together."""
+    try:
+        yield
+    except DAMAGED as error:
+        what = f"no {error}" if isinstance(error, KeyError) else str(error)
+        remedy = "Take a file that nodenet has written, unchanged"
+        raise SnapshotInvalid(f"{name} is damaged or incomplete ({what})", remedy=remedy) from error
+
+
+def read(name: str, most_bytes: int, parse: Callable[[bytes], T]) -> T:
+    """Return what *parse* makes of the file *name*, `-` for standard input. Raises SnapshotInvalid naming the file."""
+    try:
+        with nullcontext(sys.stdin.buffer) if name == "-" else Path(name).open("rb") as file:
+            # One byte more than is accepted is enough to see that it is too much.
+            content = file.read(most_bytes + 1)
+    except OSError as error:
+        raise SnapshotInvalid(f"{name} cannot be read: {error.strerror}") from error
+    try:
+        return parse(content)
+    except SnapshotInvalid as error:
+        raise SnapshotInvalid(f"{name}: {error.cause}", remedy=error.remedy) from error

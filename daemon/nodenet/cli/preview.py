@@ -17,25 +17,24 @@ from nodenet.core.apply.renamed import in_words
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import NodeFileInvalid, NodenetError, NotAllowed, PublishFailed, Unavailable, UsageInvalid
 from nodenet.core.history.entry import Result
-from nodenet.core.history.left_over import left_over, lines, named_in
-from nodenet.core.history.shown import network
-from nodenet.core.nmstate import below_bridge
+from nodenet.core.history.shown import left_over, left_over_lines, named_in, network
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.state import uplinks
 from nodenet.core.node_file import find
 from nodenet.core.node_file.content import Desired, parse
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import errors, refusal
-from nodenet.core.node_file.other_names import with_names
+from nodenet.core.node_file.links import with_names
 from nodenet.core.ownership import rule
 from nodenet.core.ownership.things import Others
-from nodenet.core.trial.changes import Change, Node, changes, meaning
+from nodenet.core.trial.refusals import Change, Node, changes, meaning
 from nodenet.core.value import frozen
+from nodenet.edge import report
 from nodenet.edge.files import disk, node_file
 from nodenet.edge.files import settings as settings_files
-from nodenet.edge.kernel import standing
+from nodenet.edge.kernel.netlink import noted
 from nodenet.edge.nmstate.client import Nmstate
-from nodenet.edge.open_vswitch.database import Ovsdb
-from nodenet.edge.report import sources
+from nodenet.edge.open_vswitch import Ovsdb
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
 from nodenet.stages.apply.policies import Policies, resolved
 
@@ -69,16 +68,21 @@ class Preview:
     def text(self) -> str:
         """Return it for people."""
         if not self.changes:
-            lines = [f"{self.file.name} changes nothing on this node."]
+            left_over_lines = [f"{self.file.name} changes nothing on this node."]
         else:
             width = max(len(change.key) for change in self.changes)
-            lines = []
+            left_over_lines = []
             for place, group in groupby(self.changes, lambda change: change.place):
-                lines += [place, *(f"  {one.key:<{width}}  {one.before or '-'} -> {one.after or '-'}" for one in group)]
-        lines += [f"Attention: {each}." for each in self.means]
-        lines += [f"Note: {each}." for each in self.notes]
-        lines += [f"Left over from {each}; `nodenetctl reload --prune` removes that." for each in self.left_over]
-        return "\n".join(map(printable, lines))
+                left_over_lines += [
+                    place,
+                    *(f"  {one.key:<{width}}  {one.before or '-'} -> {one.after or '-'}" for one in group),
+                ]
+        left_over_lines += [f"Attention: {each}." for each in self.means]
+        left_over_lines += [f"Note: {each}." for each in self.notes]
+        left_over_lines += [
+            f"Left over from {each}; `nodenetctl reload --prune` removes that." for each in self.left_over
+        ]
+        return "\n".join(map(printable, left_over_lines))
 
 
 def read(path: Path) -> NodeFile:
@@ -115,7 +119,7 @@ def _directory() -> PurePath:
 
 def own_name() -> str:
     """Return the name by which the node file is found: nodenetd's, else the kernel's."""
-    from nodenet.core.hostname.name import normalised  # noqa: PLC0415
+    from nodenet.core.hostname import normalised  # noqa: PLC0415
 
     document = status.read() or {}
     return str(document.get("hostname") or normalised(Path("/proc/sys/kernel/hostname").read_text(encoding="ascii")))
@@ -140,7 +144,7 @@ def not_compared(name: str, failure: NmstateFailure) -> NodenetError:
 
 async def _others() -> Others:
     """Return what other programs have on links and bridges: it is no difference. Raises Unavailable."""
-    ovsdb, found = Ovsdb(), standing.noted()
+    ovsdb, found = Ovsdb(), noted()
     try:
         bridges = await ovsdb.bridges() if ovsdb.answers() else ()
     except NotAllowed:  # only root may ask it
@@ -164,7 +168,7 @@ async def _compared(file: NodeFile) -> Preview:
         text, wish, renamed = _with_names_of_now(file, judged.desired, shown)
         state = await transaction.show()
         above = tuple(bridge for bridge in BRIDGES if bridge not in wish.bridges)
-        below = below_bridge.uplinks(state, above) & wish.links.existing
+        below = uplinks(state, above) & wish.links.existing
         if below:
             difference = await transaction.difference_below(text, above, await _others())
         else:
@@ -173,7 +177,7 @@ async def _compared(file: NodeFile) -> Preview:
     node = Node(tuple(shown.get("node_ips", ())), shown.get("link"), shown.get("bridge"))
     hidden = wish.secrets.hidden_in
     found = tuple(Change(one.place, one.key, one.before, hidden(one.after)) for one in changes(difference, state))
-    left = tuple(lines(_left_over(wish, state)))
+    left = tuple(left_over_lines(_left_over(wish, state)))
     return Preview(file, found, meaning(difference, state, node), (*renamed, *sorted(notes)), left)
 
 
@@ -197,5 +201,5 @@ def _with_names_of_now(file: NodeFile, wish: Desired, shown: dict[str, Any]) -> 
 
 
 def _left_over(wish: Desired, state: dict[str, Any]) -> dict[str, Any]:
-    last = next((each for each in sources.history() if each.result is Result.COMMITTED), None)
+    last = next((each for each in report.history() if each.result is Result.COMMITTED), None)
     return left_over(last.owned, named_in(wish.document), network(state)) if last else {}

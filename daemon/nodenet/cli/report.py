@@ -35,11 +35,11 @@ from nodenet.core.report.parts import (
 )
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
+from nodenet.edge import report as sources
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.files.node_file import read_node_file
-from nodenet.edge.report import sources
-from nodenet.edge.report.sources import Output, output
+from nodenet.edge.report import Output, output
 
 FOLDER = Path("/var/tmp")  # noqa: S108  (the file gets its name by rename(2): a link in its place is replaced)
 STDOUT = Path("-")

@@ -8,8 +8,7 @@ from __future__ import annotations
 import argparse
 import json
 
-from nodenet.core.kernel import iproute_read as iproute_json
-from nodenet.core.kernel.iproute_write import to_document
+from nodenet.core.kernel.iproute import MOST_BYTES, to_document
 from nodenet.edge.kernel import netlink
 
 DESCRIPTION = """Print links, addresses and routes of this host as JSON, with the keys of iproute2.
@@ -32,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--all",
         action="store_true",
         help="print every route of every table; `explain` reads at most "
-        f"{iproute_json.MOST_BYTES >> 20} MiB, and large tables exceed that",
+        f"{MOST_BYTES >> 20} MiB, and large tables exceed that",
     )
 
 

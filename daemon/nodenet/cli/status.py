@@ -10,13 +10,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from nodenet.cli import saved
-from nodenet.cli.outputs import folded, has_colours, in_colour, printable, seconds
-from nodenet.core.adoption.skipped import PROPERTIES, Skip, why_skipped
+from nodenet.cli.outputs import folded, has_colours, in_colour, printable, seconds, whole
+from nodenet.core.adoption.former_chain import PROPERTIES, Skip, why_skipped
 from nodenet.core.errors import Unavailable
 from nodenet.core.status.document import error, has_vanished, last_known, with_problem
 from nodenet.core.status.text import lines, problem_lines
-from nodenet.edge.files import node_lock
+from nodenet.edge.files.store import is_released
 from nodenet.edge.systemd import cgroups
 
 if TYPE_CHECKING:
@@ -82,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     if document is None:
         _print_none(skipped.found or (why() if arguments.file == STATE else None), left)
         return EX_TEMPFAIL if timed_out else 1
-    with saved.whole(str(arguments.file)):
+    with whole(str(arguments.file)):
         document = with_problem(document, left)
         if arguments.json:
             print(json.dumps(document, indent=2))
@@ -106,7 +105,7 @@ def _interrupted() -> Problem | None:
     """Return the problem of an adoption or a hand-back that was interrupted, for root alone."""
     if not os.access(ADOPTION, os.F_OK):
         return None
-    from nodenet.edge.adoption.interrupted import interrupted  # noqa: PLC0415 - other nodes need none of this
+    from nodenet.edge.adoption import interrupted  # noqa: PLC0415 - other nodes need none of this
 
     return interrupted()
 
@@ -134,7 +133,7 @@ def read(path: Path = STATE) -> dict[str, Any] | None:
     """Return the status document, None where there is none; without a running daemon it is the last known one."""
     try:
         # Looked up first: a daemon that starts between the two has a newer document, and no older one is taken for new.
-        ended = node_lock.is_released(path.with_name(LOCK))
+        ended = is_released(path.with_name(LOCK))
         document: dict[str, Any] = json.loads(path.read_bytes())
         return last_known(document, _age(path)) if ended else document
     except (FileNotFoundError, ValueError, KeyError, TypeError):

@@ -13,8 +13,8 @@ import structlog
 
 from nodenet.core.apply import intent
 from nodenet.core.change import record
-from nodenet.core.change.keyfiles import keyfiles_back
 from nodenet.core.change.record import Change
+from nodenet.core.change.way_back import keyfiles_back
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profiles import KEYFILES

@@ -9,7 +9,7 @@ from typing import Any
 
 from nodenet.cli.outputs import note
 from nodenet.cli.status import Skipped, add_reading, shown, wait
-from nodenet.core.adoption.skipped import Skip
+from nodenet.core.adoption.former_chain import Skip
 from nodenet.core.stage_name import StageName
 
 SUCCEEDED = ("done", "skipped")

@@ -19,7 +19,6 @@ from nodenet.core.messages import Message
 from nodenet.core.persistent_ips import claim as claims
 from nodenet.core.persistent_ips import lease as leases
 from nodenet.core.persistent_ips import pod as pods
-from nodenet.core.persistent_ips.api import ApiAway, Expired
 from nodenet.core.persistent_ips.book import Book, Put, place_of, row_of
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
@@ -41,9 +40,10 @@ from nodenet.core.persistent_ips.effects import (
     WriteStatus,
 )
 from nodenet.core.persistent_ips.lease import Lease
+from nodenet.core.persistent_ips.model import ApiAway, Expired
 from nodenet.core.persistent_ips.network import definition_of
 from nodenet.ports import Clock
-from nodenet.ports.persistent_ips import IpamApi, Store
+from nodenet.ports.kubernetes import IpamApi, Store
 
 log = structlog.get_logger()
 

@@ -11,13 +11,13 @@ from collections.abc import Callable
 
 import structlog
 
-from nodenet.core.backoff import backoff
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
-from nodenet.core.persistent_ips.api import ApiAway, Expired, Forbidden, NotFound
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.claim import Claim, ClaimInvalid, parse
-from nodenet.ports.persistent_ips import Claims, Document
+from nodenet.core.persistent_ips.model import ApiAway, Expired, Forbidden, NotFound
+from nodenet.core.since import backoff
+from nodenet.ports.kubernetes import Claims, Document
 
 log = structlog.get_logger()
 

@@ -19,12 +19,12 @@ from nodenet.core.persistent_ips.book import Book, RecordInvalid, record_of
 from nodenet.core.persistent_ips.claim import Claim, Reason
 from nodenet.core.persistent_ips.effects import Announce, Here, event_document
 from nodenet.core.persistent_ips.model import Record
-from nodenet.core.persistent_ips.permission import MISSING
-from nodenet.core.persistent_ips.repair import LOST
+from nodenet.core.persistent_ips.repair import LEASE_LOST
+from nodenet.core.persistent_ips.reserve import MISSING
 from nodenet.core.value import frozen
 from nodenet.loop.background import Background
 from nodenet.ports import Clock
-from nodenet.ports.persistent_ips import IpamApi, Store
+from nodenet.ports.kubernetes import IpamApi, Store
 
 log = structlog.get_logger()
 
@@ -37,7 +37,7 @@ MESSAGES = {
     str(Reason.EXHAUSTED): Message.SUBNET_EXHAUSTED,
     str(Reason.CONFLICT): Message.CLAIM_CONFLICT,
     MISSING: Message.CLAIM_REJECTED,
-    LOST: Message.LEASES_LOST,
+    LEASE_LOST: Message.LEASES_LOST,
 }
 FRESH = "The store of addresses is new; what this node has given is read from the Leases"
 

@@ -12,17 +12,15 @@ from functools import partial
 import structlog
 
 from nodenet.cni.carry_out import Runner
-from nodenet.core.backoff import backoff
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
 from nodenet.core.persistent_ips import release as releases
 from nodenet.core.persistent_ips import repair
-from nodenet.core.persistent_ips.api import ApiAway, Forbidden
 from nodenet.core.persistent_ips.book import Book, Drop
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import Here, ListLeases, Save, Steps, ask
 from nodenet.core.persistent_ips.lease import Lease, all_selector, node_selector
-from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation
+from nodenet.core.persistent_ips.model import ApiAway, Attachment, Forbidden, Owner, OwnerKind, PodName, Reservation
 from nodenet.core.persistent_ips.release import (
     ORPHAN_SECONDS,
     detach,
@@ -33,7 +31,8 @@ from nodenet.core.persistent_ips.release import (
     take_over,
     unnamed,
 )
-from nodenet.core.persistent_ips.settle import is_settled, settle
+from nodenet.core.persistent_ips.repair import is_settled, settle
+from nodenet.core.since import backoff
 
 # What is done beside the verbs, each once it is due, and again later while it fails?
 

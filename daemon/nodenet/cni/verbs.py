@@ -18,15 +18,13 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.persistent_ips import cni
 from nodenet.core.persistent_ips.add import add
-from nodenet.core.persistent_ips.api import ApiAway, Forbidden
-from nodenet.core.persistent_ips.book import Book
+from nodenet.core.persistent_ips.book import Book, check, doomed, full
 from nodenet.core.persistent_ips.cni import CniError, Code, Request, Verb
 from nodenet.core.persistent_ips.effects import Here, ListLeases, ask
 from nodenet.core.persistent_ips.lease import network_selector
-from nodenet.core.persistent_ips.model import Attachment, OwnerKind, PodName
+from nodenet.core.persistent_ips.model import ApiAway, Attachment, Forbidden, OwnerKind, PodName
 from nodenet.core.persistent_ips.network import name_of, parse
 from nodenet.core.persistent_ips.reserve import Asked, Exhausted
-from nodenet.core.persistent_ips.verbs import check, doomed, full
 
 log = structlog.get_logger()
 

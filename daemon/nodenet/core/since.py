@@ -1,6 +1,7 @@
-"""How long has a condition been true, and how much longer may a stage wait for it?
+"""How long has a condition been true, how long is the pause before a retry, and when do timers fire together?
 
-Every bounded wait uses this: a stage keeps a `Since`, begins it when the condition is seen, and resets it with `NEVER`.
+Every bounded wait uses `Since`: a stage begins it when the condition is seen, and resets it with `NEVER`. Every retry
+uses `backoff`, so that none can spin or overflow. Periodic timers fire together, so that a quiet daemon wakes once.
 """
 
 from __future__ import annotations
@@ -29,3 +30,33 @@ class Since:
 
 NEVER = Since()
 """The condition does not hold."""
+
+
+def backoff(failures: int, first: float, longest: float) -> float:
+    """Return the seconds to wait after *failures* failures in a row: *first*, doubled with each one up to *longest*."""
+    return min(first * 2.0 ** min(max(failures, 1) - 1, 60), longest)
+
+
+def spread(seconds: float, share: float) -> float:
+    """Return *seconds* times a factor between 0.5 and 1: *share* 0 gives 1, *share* 1 gives 0.5.
+
+    Hosts that all lost the same server do not ask it again in the same moment.
+    """
+    return seconds * (1 - share / 2)
+
+
+BEAT_SECONDS = 15.0
+"""The watchdog's beat (WatchdogSec=30 of the unit), for which nodenetd wakes anyway: what is done with it costs no
+other wake-up."""
+LEAST_SECONDS = 0.01
+"""A timer that fires this much before its time is not set again for the same time."""
+
+
+def until_common(now: float, seconds: float) -> float:
+    """Return the seconds from *now* until the next common time of timers with a period of *seconds*.
+
+    Common times are the multiples of the period on the monotonic clock of *now*, so timers of 15 s and 60 s meet once
+    a minute. The result is between LEAST_SECONDS and *seconds* + LEAST_SECONDS.
+    """
+    left = seconds - now % seconds
+    return left if left > LEAST_SECONDS else left + seconds

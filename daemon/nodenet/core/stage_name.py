@@ -18,11 +18,11 @@ class StageName(StrEnum):
     """
 
     HOSTNAME = "hostname", "hostname"
-    NMSTATE = "nmstate", "nmstate.wiring"
+    NMSTATE = "nmstate", "nmstate.stage"
     RESOLV_PREPENDER = "resolv-prepender", "resolver"
-    NODEIP = "nodeip", "node_ip.wiring"
+    NODEIP = "nodeip", "node_ip.stage"
     CONFIGURE_OVS = "configure-ovs", "br_ex.wiring"
-    HOSTED_SERVICES = "hosted-services", "hosted_services.wiring"
+    HOSTED_SERVICES = "hosted-services", "hosted_services.stage"
 
     module: str
 

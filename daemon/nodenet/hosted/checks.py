@@ -26,7 +26,7 @@ from nodenet.core.hosted_services.model import Mode, Purpose, Role, Service
 from nodenet.core.hosted_services.vips import API_SERVER_WEIGHT, BALANCER_WEIGHT, ROUTER_WEIGHT
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.ports.vips import Checks, UnitProcesses
+from nodenet.ports.hosted_services import Checks, UnitProcesses
 
 log = structlog.get_logger()
 
@@ -98,10 +98,12 @@ class HealthChecks:
                 elif result.answer is Answer.SLOW:  # one that ends refuses: it does not hang
                     unanswered += 1
                 # Without a backend that answers it serves nothing, and is alive all the same: all nodes have the same
-                # backends, and a VIP that wanders helps none of them.
+                # backends, and a VIP that wanders helps none of them. A worker may have an old list of them: the VIP
+                # leads to the API, where the worker learns the new list.
                 alive = Answer.GOOD if result.status is not None else result.answer
+                is_worker = self._state.plan.role is Role.WORKER
                 self._take(ALIVE, alive, BALANCER)
-                self._take(Service.REDIRECT, alive, BALANCER)
+                self._take(Service.REDIRECT, result.answer if is_worker else alive, BALANCER)
                 self._take(Service.HAPROXY, result.answer, BALANCER)
             elif self._state.decided:
                 unanswered = 0

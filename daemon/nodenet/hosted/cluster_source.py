@@ -15,16 +15,15 @@ from nodenet.core.errors import Forbidden, PublishFailed
 from nodenet.core.hosted_services import cluster, resource
 from nodenet.core.hosted_services.cluster import Cached, CacheInvalid, Cluster
 from nodenet.core.hosted_services.model import Origin
-from nodenet.core.hosted_services.nodes import has_control_plane
+from nodenet.core.hosted_services.nodes import Known, has_control_plane, slim_node, slim_resource
 from nodenet.core.hosted_services.resource import QUICK_BYTES
 from nodenet.core.hosted_services.units import Budget
-from nodenet.core.hosted_services.watching import Known, slim_node, slim_resource
 from nodenet.core.messages import Message
 from nodenet.core.value import frozen
 from nodenet.hosted.follower import REFUSED_SECONDS, Follower, Kind
-from nodenet.hosted.gather import QUICK_NODES
+from nodenet.hosted.state import QUICK_NODES
+from nodenet.ports.hosted_services import CacheFiles
 from nodenet.ports.kubernetes import Cluster as ApiCluster
-from nodenet.ports.vips import CacheFiles
 
 log = structlog.get_logger()
 

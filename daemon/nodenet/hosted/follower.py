@@ -9,9 +9,9 @@ import asyncio
 import random
 from collections.abc import Callable
 
-from nodenet.core.backoff import backoff, spread
 from nodenet.core.errors import Forbidden, Postponed, Unavailable
-from nodenet.core.hosted_services.watching import Expired, Known, Slim, WatchInvalid, after, listed
+from nodenet.core.hosted_services.nodes import Expired, Known, Slim, WatchInvalid, after, listed
+from nodenet.core.since import backoff, spread
 from nodenet.core.value import frozen
 from nodenet.ports.kubernetes import Api, Cluster
 

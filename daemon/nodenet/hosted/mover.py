@@ -31,7 +31,7 @@ from nodenet.core.hosted_services.model import Role, Service
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.ports.vips import ApiIntFile, Checks, NameLookup
+from nodenet.ports.hosted_services import ApiIntFile, Checks, NameLookup
 
 log = structlog.get_logger()
 

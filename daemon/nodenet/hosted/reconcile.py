@@ -12,8 +12,7 @@ import structlog
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable, UnitFailed
 from nodenet.core.hosted_services import keepalived
 from nodenet.core.hosted_services.haproxy import Server, alive, backends, ports, render_states
-from nodenet.core.hosted_services.model import Mode, Service
-from nodenet.core.hosted_services.paths import (
+from nodenet.core.hosted_services.model import (
     AUTHORITY,
     GUARD,
     HOSTS,
@@ -22,6 +21,8 @@ from nodenet.core.hosted_services.paths import (
     SERVER_STATES,
     TEXTS,
     UNITS,
+    Mode,
+    Service,
 )
 from nodenet.core.hosted_services.plan import Plan, release_batch
 from nodenet.core.hosted_services.units import (
@@ -39,8 +40,15 @@ from nodenet.core.messages import Message
 from nodenet.core.settings.model import HostedMode
 from nodenet.core.value import frozen
 from nodenet.hosted.state import State
-from nodenet.ports.hosted_services import Balancer, ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits
-from nodenet.ports.vips import OtherStacks, StaticPods
+from nodenet.ports.hosted_services import (
+    Balancer,
+    ConfigurationFiles,
+    Dnsmasq,
+    OtherStacks,
+    RedirectTable,
+    ServiceUnits,
+    StaticPods,
+)
 
 # Is the redirect of the VIP to haproxy as it should be?
 #

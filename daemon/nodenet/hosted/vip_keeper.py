@@ -32,7 +32,7 @@ from nodenet.core.hosted_services.vips import (
 from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.messages import Message
 from nodenet.hosted.state import State
-from nodenet.ports.vips import Addresses, AddressEvents, LivingProcesses, Weights, Wire
+from nodenet.ports.hosted_services import Addresses, AddressEvents, LivingProcesses, Weights, Wire
 
 log = structlog.get_logger()
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import TypeVar, TypeVarTuple
 
 import structlog
 
-from nodenet.core.boot.escape import is_unforeseen
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.stage_state import StageState, Status
+from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, is_unforeseen, named
+from nodenet.core.boot.stage_state import Inhibitor, StageState, Status
 from nodenet.core.errors import NodenetError
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
@@ -174,3 +173,33 @@ def trial_edited(name: str) -> None:
 def trial_rolled_back(name: str, why: NodenetError) -> None:
     """Log that the trial of the file *name* has ended without a confirmation."""
     log.warning(f"The trial of {name} is rolled back: {why.cause}", message=why.message, remedy=why.remedy)
+
+
+T = TypeVar("T")
+Given = TypeVarTuple("Given")
+
+
+class Guard:
+    """Runs one kind of work; an error is in the journal once, until the work succeeds or the error is another one."""
+
+    def __init__(self, where: str, stage: StageName | None = None) -> None:
+        """*where* is how the journal names the work, of *stage* where it has one."""
+        self._where = where
+        self._stage = stage
+        self._known = ""
+        self.failures = 0
+        """How often the work failed in a row."""
+
+    def run(self, work: Callable[[*Given], T], otherwise: T, *given: *Given) -> T:
+        """Return what *work* returns when called with *given*, or *otherwise* where it raises, whatever that is."""
+        try:
+            result = work(*given)
+        except Exception as error:  # noqa: BLE001  (the purpose of this class)
+            self.failures += 1
+            known = named(error, self._where)
+            if known.cause != self._known:
+                self._known = known.cause
+                unforeseen(known, error, self._stage)
+            return otherwise
+        self._known, self.failures = "", 0
+        return result

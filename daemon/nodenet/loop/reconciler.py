@@ -15,13 +15,19 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-from nodenet.core.boot import request
-from nodenet.core.boot.inhibit import Inhibitor, Inhibitors, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Outcome, Problem, Skipped, Topic
-from nodenet.core.boot.reasons import not_done, reason_to_skip, removal_refused
-from nodenet.core.boot.request import Request
-from nodenet.core.boot.stage_state import Status
-from nodenet.core.boot.stages import Boot
+from nodenet.core.boot.stage_state import (
+    EDIT,
+    TRIAL,
+    Inhibitor,
+    Inhibitors,
+    Request,
+    Status,
+    inhibited,
+    with_inhibitor,
+    without_inhibitor,
+)
+from nodenet.core.boot.stages import Boot, not_done, reason_to_skip, removal_refused
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
@@ -30,17 +36,11 @@ from nodenet.core.trial.trial import TrialState
 from nodenet.core.uplink_health.health import cuts_off
 from nodenet.core.uplink_health.watched import place_of
 from nodenet.loop import journal
-from nodenet.loop.attempts import Attempts
-from nodenet.loop.doubts import Doubts
-from nodenet.loop.edits import EDIT_SECONDS, EditWatch
-from nodenet.loop.losses import NOT_IN_USE, WAITED_FOR, LossWatch
-from nodenet.loop.orders import LoopOrders
+from nodenet.loop.attempts import Attempts, Doubts
 from nodenet.loop.reload import InForce, Inputs
-from nodenet.loop.requests import Order, Requests, Taken
-from nodenet.loop.sources import Sources
-from nodenet.loop.trials import Trials, obstacle
-from nodenet.loop.watchdog import Watchdog, WatchdogLoop
-from nodenet.loop.watches import Watches
+from nodenet.loop.requests import Order, Requests, Taken, Watchdog, WatchdogLoop
+from nodenet.loop.trials import LoopOrders, Trials, obstacle
+from nodenet.loop.watches import EDIT_SECONDS, NOT_IN_USE, WAITED_FOR, EditWatch, LossWatch, Sources, Watches
 from nodenet.ports import Clock, Source, Watch
 
 ANSWER_SECONDS = 75.0
@@ -190,11 +190,9 @@ class Reconciler(LoopOrders):
             return
         ok = await self._watchdog_loop.beat_during(self._trials.hold(runner, self._status.facts), each=self._see_trial)
         if ok:
-            self._requests.note(Order.RELOAD, request.TRIAL)
+            self._requests.note(Order.RELOAD, TRIAL)
         elif ok is False:
-            boot = self._status.boot.again_from(
-                StageName.NMSTATE, Request(next(self._runs), as_read=True, who=request.TRIAL)
-            )
+            boot = self._status.boot.again_from(StageName.NMSTATE, Request(next(self._runs), as_read=True, who=TRIAL))
             self._status = replace(self._status, boot=boot)
 
     def _answer(self) -> None:
@@ -232,7 +230,7 @@ class Reconciler(LoopOrders):
             self._show()
         if not self._status.ready:
             if self._edits.seen(self._status):
-                self._requests.note(Order.RELOAD, request.EDIT)
+                self._requests.note(Order.RELOAD, EDIT)
             seconds = min(seconds, EDIT_SECONDS)
         elif boot.next() is None:
             # Not by events: a node's links and addresses change with every pod that comes and goes.

@@ -9,21 +9,17 @@ from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, Protocol
 
-from nodenet.core.boot.escape import named
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem, Waiting
+from nodenet.core.boot.outcome import Facts, Problem, Waiting, named
 from nodenet.core.boot.stage_state import StageState
-from nodenet.core.boot.stages import Boot
-from nodenet.core.boot.standing import standing
+from nodenet.core.boot.stages import Boot, standing
 from nodenet.core.errors import NodenetError, SettingsInvalid, Unavailable, error_of
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal
 from nodenet.core.value import frozen
 from nodenet.loop import journal
-from nodenet.loop.guard import Guard
-from nodenet.ports import Stage
-from nodenet.ports.trials import TrialRunner
+from nodenet.loop.journal import Guard
+from nodenet.ports import Stage, TrialRunner
 
 CALM_SECONDS = (1.0, 5.0, 30.0)
 """An edit counts when it is still the same after so long: an editor or a copy may be half way.

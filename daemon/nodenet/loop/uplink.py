@@ -16,26 +16,27 @@ from typing import Protocol
 
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stage_state import Status
-from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link
-from nodenet.core.resolver.servers import Texts, has_own_server, servers_of_others
+from nodenet.core.resolver import Texts, has_own_server, servers_of_others
+from nodenet.core.since import BEAT_SECONDS
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
-from nodenet.core.uplink_health import legs
 from nodenet.core.uplink_health.health import (
     AGAIN_SECONDS,
     CARRIER,
     CLAIM,
     FINE,
     Condition,
+    DnsServers,
+    WayOut,
     carrier_problem,
     claim_problem,
     has_carrier,
+    notes,
     until_asked,
 )
-from nodenet.core.uplink_health.name_servers import DnsServers
 from nodenet.core.uplink_health.watched import (
     OVS_KINDS,
     Gateway,
@@ -45,7 +46,6 @@ from nodenet.core.uplink_health.watched import (
     place_of,
     uplinks,
 )
-from nodenet.core.uplink_health.way_out import WayOut
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Kernel, Neighbours, Ovsdb
 
@@ -279,7 +279,7 @@ class UplinkWatch:
             return
         self._way_out = self._way_out.seen(self._edges.clock.boottime(), place, snapshot, silent)
         self._no_answer = self._way_out.problem(place.link, self._in_words)
-        self._legs = legs.notes(place, self._names or (place.link,), snapshot)
+        self._legs = notes(place, self._names or (place.link,), snapshot)
         self._publish()
 
     async def _answers(self, gateway: Gateway) -> bool:

@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import PurePath, PurePosixPath
 from typing import Any, Protocol
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome
-from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import PublishFailed
-from nodenet.core.hostname.sources import Source as NameSource
+from nodenet.core.boot.outcome import Facts, Outcome
+from nodenet.core.boot.stage_state import NOTHING, Request
+from nodenet.core.errors import NodenetError, PublishFailed
+from nodenet.core.hostname import Source as NameSource
 from nodenet.core.ip import IPAddress
-from nodenet.core.network_manager.availability import ManagerState, Service
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.leases import LeaseMark
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsPort
-from nodenet.core.ownership.things import NO_OTHERS, Others
-from nodenet.core.resolver.view import ManagerDns
+from nodenet.core.kernel.neighbours import Neighbour
+from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
+from nodenet.core.network_manager.state import Checkpoint, LeaseMark, ManagerState, Service
+from nodenet.core.node_ip.published_files import UnitEnvironment
+from nodenet.core.open_vswitch import OvsBridge, OvsPort
+from nodenet.core.ownership.things import NO_OTHERS, Others, Thing
+from nodenet.core.probes.questions import Answer
+from nodenet.core.resolver import ManagerDns
+from nodenet.core.settings.model import ProbeTarget
 from nodenet.core.status.document import BootStatus
-from nodenet.core.unit_stage.unit import Unit
-from nodenet.ports.links import Kernel as Kernel
-from nodenet.ports.links import Neighbours as Neighbours
-from nodenet.ports.links import Standing as Standing
-from nodenet.ports.links import Sysctls as Sysctls
-from nodenet.ports.links import Targets as Targets
+from nodenet.core.trial.trial import Decision, TrialOrder
+from nodenet.core.unit_stage import Unit
 
 
 class Clock(Protocol):
@@ -346,3 +342,91 @@ class Source(Protocol):
 
     def stop(self) -> None:
         """Listen no longer."""
+
+
+class Kernel(Protocol):
+    """The kernel's links, addresses and routes."""
+
+    def snapshot(self) -> Snapshot:
+        """Return them as they are now."""
+
+    def can_bind(self, address: IPAddress, link_index: int) -> bool:
+        """Return whether a server could listen on *address*."""
+
+    def set_up(self, link: str) -> None:
+        """Set *link* up, as `ip link set LINK up` does. Raises Unavailable."""
+
+
+class Standing(Protocol):
+    """What other programs have on the links of this node (``core.ownership``)."""
+
+    def noted(self) -> tuple[Thing, ...]:
+        """Return it as it is now. Raises Unavailable."""
+
+    def take(self, things: Iterable[Thing]) -> None:
+        """Take *things* off their links. Raises Unavailable."""
+
+    def put(self, things: Iterable[Thing]) -> tuple[tuple[Thing, str], ...]:
+        """Put *things* on their links; return those that the kernel refused, and why. Raises Unavailable."""
+
+
+class Sysctls(Protocol):
+    """The kernel's settings of links, by name below /proc/sys with the link left out."""
+
+    def of_link(self, link: str) -> dict[str, str]:
+        """Return all; none when the link is gone."""
+
+    def read(self, link: str, name: str) -> str | None:
+        """Return one, None where there is none."""
+
+    def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        """Set what differs; return the names of what did. Raises Unavailable."""
+
+
+class Neighbours(Protocol):
+    """Who else is on a link."""
+
+    async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:
+        """Return whether *address* answers on *link* within *seconds*. Raises Unavailable."""
+
+    def known(self, link: str) -> tuple[Neighbour, ...]:
+        """Return the hosts on *link* that packets can be sent to without asking. Raises Unavailable."""
+
+    def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
+        """Let packets to *neighbours* leave by *link* without asking. Raises Unavailable."""
+
+
+class Targets(Protocol):
+    """Hosts anywhere that must be reachable."""
+
+    async def answers(self, target: ProbeTarget, seconds: float) -> Answer:
+        """Return whether *target* answers within *seconds*, at once when it does."""
+
+
+class Administrator(Protocol):
+    """Who decides about a trial."""
+
+    def begins(self) -> None:
+        """Take note that the network is touched from now on."""
+
+    def holds(self, until: float) -> None:
+        """Take note that the file is applied, and is rolled back at *until* (CLOCK_BOOTTIME)."""
+
+    async def decided(self, seconds: float) -> Decision | None:
+        """Return the decision, None where none came within *seconds*."""
+
+    def refuses(self, error: NodenetError) -> None:
+        """Answer the last decision with *error*: the trial goes on."""
+
+    def edited(self, name: str) -> None:
+        """Take note that the node's own file, *name*, was edited during the trial, and will not be applied."""
+
+
+class TrialRunner(Protocol):
+    """What tries node files."""
+
+    async def hold(self, order: TrialOrder, facts: Facts, administrator: Administrator) -> str:
+        """Try a file; return the path where it is installed once it is confirmed. Raises NodenetError.
+
+        The network is as before where this raises, unless the error says otherwise.
+        """

@@ -9,26 +9,27 @@ from pathlib import PurePath, PurePosixPath
 
 import structlog
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import NodeFileInvalid, NotAFile
-from nodenet.core.hostname.name import is_placeholder, normalised, why_invalid
-from nodenet.core.hostname.sources import (
+from nodenet.core.hostname import (
     FALLBACK_FILE,
     STATIC_FILE,
     Origin,
     Source,
     chosen,
+    is_placeholder,
     kernel_source,
+    normalised,
     provenance,
     refusal,
     static_source,
+    why_invalid,
 )
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find
 from nodenet.core.node_file.find import named_macs
-from nodenet.core.node_ip.kubelets import UNITS
+from nodenet.core.node_ip.published_files import UNITS
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Files, Host, Kernel, LeaseNames, Systemd
 from nodenet.stage_edges import StageEdges

@@ -5,12 +5,10 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.in_use import PEOPLE, other_than_published
-from nodenet.core.boot.outcome import Problem
-from nodenet.core.node_ip import kubelets
-from nodenet.core.node_ip.published_files import Publication
-from nodenet.core.uplink_health.network_manager import manager_away
+from nodenet.core.boot.outcome import Facts, Problem
+from nodenet.core.node_ip.published_files import UNITS, Publication
+from nodenet.core.uplink_health.health import manager_away
 from nodenet.stage_edges import StageEdges
 
 
@@ -48,7 +46,7 @@ class NodeLosses:
             return None
         processes = self._edges.processes
         environments = {unit: processes.environment(unit) for unit in PEOPLE}
-        running = [unit for unit in kubelets.UNITS if environments[unit] is not None]
+        running = [unit for unit in UNITS if environments[unit] is not None]
         arguments = {unit: processes.kubelet_arguments(unit) for unit in running}
         publication = Publication(facts.selection.node_ips, facts.selection.remote_worker)
         return other_than_published(publication, environments, arguments)

@@ -12,16 +12,14 @@ from pathlib import PurePosixPath
 
 import structlog
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.common_wake import BEAT_SECONDS, until_common
+from nodenet.core import resolver
+from nodenet.core import resolver as resolv_conf
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.resolver import resolv_conf
-from nodenet.core.resolver import view as resolver
-from nodenet.core.resolver.view import (
+from nodenet.core.resolver import (
     DONE,
     DROP_IN,
     LEAVE_ALONE,
@@ -33,7 +31,7 @@ from nodenet.core.resolver.view import (
     View,
 )
 from nodenet.core.settings.model import ResolverMode, Settings
-from nodenet.core.since import NEVER, Since
+from nodenet.core.since import BEAT_SECONDS, NEVER, Since, until_common
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, DnsManager, Files, Resolved, ResolverProbe
 from nodenet.ports.hosted_services import NodeDns

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from pathlib import PurePath, PurePosixPath
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import NodeFileInvalid, NotAFile, Unavailable, UnitFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file import find as node_file
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
-from nodenet.core.unit_stage import evidence as providers
-from nodenet.core.unit_stage.unit import LOOK_SECONDS, Move, Unit, plan
+from nodenet.core.unit_stage import LOOK_SECONDS, WATCHED, Applied, Evidence, Move, Unit, plan, proof_of
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Host, Kernel, Units
 from nodenet.stage_edges import StageEdges
@@ -73,15 +71,15 @@ class UnitStage:
             return self._failed(Problem.of(error), facts)
 
     def _failed(self, problem: Problem, facts: Facts) -> Outcome:
-        named = providers.Evidence(self._world.host.name())
-        if self._stage is StageName.HOSTNAME and (missing := providers.proof_of(self._stage).missing(named)):
+        named = Evidence(self._world.host.name())
+        if self._stage is StageName.HOSTNAME and (missing := proof_of(self._stage).missing(named)):
             # Whatever a failure means for the boot: kubelet would register the node as ``localhost``.
             return Waiting(f"{problem.cause}, and {missing}", frozenset({Topic.UNIT, Topic.HOSTNAME}), 60.0)
         # An administrator who starts the unit ends the failure: its next end is an event.
         return Failed(problem, facts, again=Again(frozenset({Topic.UNIT}), 60.0))
 
-    def _believed(self, unit: Unit, move: Move, facts: Facts, found: providers.Evidence) -> Outcome:
-        proof = providers.proof_of(self._stage)
+    def _believed(self, unit: Unit, move: Move, facts: Facts, found: Evidence) -> Outcome:
+        proof = proof_of(self._stage)
         missing = proof.missing(found)
         if missing is None:
             self._over = NEVER
@@ -99,10 +97,10 @@ class UnitStage:
             Problem(Message.UNIT_FAILED, f"{unit.name} ended well, but {missing}", _look_at(unit)), facts
         )
 
-    async def _evidence(self) -> providers.Evidence:
+    async def _evidence(self) -> Evidence:
         world = self._world
-        contents = {path: self._content(path) for path in providers.WATCHED}
-        return providers.Evidence(
+        contents = {path: self._content(path) for path in WATCHED}
+        return Evidence(
             world.host.name(),
             world.files.listing(world.directory) if self._stage is StageName.NMSTATE else (),
             await self._applied(),
@@ -117,7 +115,7 @@ class UnitStage:
         except NotAFile:
             return None
 
-    async def _applied(self) -> providers.Applied | None:
+    async def _applied(self) -> Applied | None:
         world = self._world
         if self._stage is not StageName.NMSTATE:
             return None
@@ -128,8 +126,8 @@ class UnitStage:
             file = node_file.read(node_file.APPLIED, marker)
             found = await judged(file)
         except NodeFileInvalid:
-            return providers.Applied()
-        return providers.Applied(file.digest, found.desired.brings_bridge)
+            return Applied()
+        return Applied(file.digest, found.desired.brings_bridge)
 
 
 def _look_at(unit: Unit) -> str:

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from nodenet.cli.main import main
-from nodenet.core.day_one import early, reading
-from nodenet.core.day_one.document import read
+from nodenet.core.day_one import reading
+from nodenet.core.day_one.document import early, read, render
 
 HERE = Path(__file__).parents[3] / "fixtures" / "day_one"
 DOCUMENTS = sorted((HERE / "documents").glob("*.yml"))
@@ -82,8 +82,8 @@ def test_every_artefact_of_a_document_is_stable_and_read_back(path: Path, tmp_pa
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_the_first_step_of_a_document_without_open_vswitch_is_itself(path: Path) -> None:
     document = read(path.read_text())
-    derived = early.early(document)
-    assert reading.read("it", early.render(derived)) == derived
+    derived = early(document)
+    assert reading.read("it", render(derived)) == derived
     assert {key: derived[key] for key in document} == document
 
 

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from nodenet.cni.service import Identity, Service
 from nodenet.core.errors import NodenetError, PublishFailed
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Expired, NotFound, Page
+from nodenet.core.persistent_ips.model import ApiAway, Conflict, Expired, NotFound, Page
 from nodenet.core.persistent_ips.pod import NETWORKS
 from nodenet.loop.background import Background
 from virtual_time import VirtualClock

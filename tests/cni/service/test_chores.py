@@ -5,7 +5,7 @@ import itertools
 
 from cni.service.rig import until
 from nodenet.cni.upkeep import AT_ONCE, Chores
-from nodenet.core.persistent_ips.api import ApiAway
+from nodenet.core.persistent_ips.model import ApiAway
 
 
 async def test_a_chore_is_done_when_it_is_due_and_once() -> None:

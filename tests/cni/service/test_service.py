@@ -10,7 +10,7 @@ import pytest
 
 from cni.service.rig import FakeApi, FakeStore, Rig, away, until
 from nodenet.cni.upkeep import REAP_SECONDS
-from nodenet.core.persistent_ips.api import Expired
+from nodenet.core.persistent_ips.model import Expired
 
 
 async def test_a_claim_keeps_its_address_over_stop_and_start() -> None:

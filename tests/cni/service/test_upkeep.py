@@ -12,8 +12,8 @@ from cni.service.rig import FakeApi, Rig, away, until
 from nodenet.cni.follower import BREAK_SECONDS, LONGEST_SECONDS, QUIET, QUIET_SECONDS, UNREAD
 from nodenet.cni.service import EVENT_SECONDS
 from nodenet.cni.upkeep import REAP_SECONDS, YOUNG_SECONDS
-from nodenet.core.persistent_ips.api import Forbidden
 from nodenet.core.persistent_ips.lease import NODE_LABEL, PREFIX
+from nodenet.core.persistent_ips.model import Forbidden
 from nodenet.core.persistent_ips.release import ORPHAN_SECONDS
 
 YEAR = 365 * 86400.0

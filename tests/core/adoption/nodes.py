@@ -7,8 +7,8 @@ from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.core.adoption.facts import AdoptionFacts, SeenBridge, UnitState
 from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH, drop_ins
+from nodenet.core.adoption.steps import AdoptionFacts, SeenBridge, UnitState
 from nodenet.core.br_ex.condition import Owner
 
 OLD = SeenBridge("br-ex", Owner.OLD_SCRIPT, "eth0", (), ("a", "b"))

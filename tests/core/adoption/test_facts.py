@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.adoption.nodes import BEFORE, FORMER, adopted, with_units
-from nodenet.core.adoption.facts import UnitState, in_charge, open_trial, unit_states
+from nodenet.core.adoption.steps import UnitState, in_charge, open_trial, unit_states
 from nodenet.core.trial.trial import RUNNING, TrialState
 
 SHOWN = """Id=nodeip-configuration.service

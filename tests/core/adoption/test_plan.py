@@ -9,10 +9,9 @@ import pytest
 
 from core.adoption.nodes import BEFORE, FORMER, OLD, OURS, PATHS, adopted, with_units
 from nodenet.core.adoption import plan
-from nodenet.core.adoption.facts import AdoptionFacts, UnitState
 from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH, drop_ins
 from nodenet.core.adoption.plan import AdoptionRefused, refuse_adoption, refuse_hand_back, vips_of
-from nodenet.core.adoption.steps import Kind, Step
+from nodenet.core.adoption.steps import AdoptionFacts, Kind, Step, UnitState
 from nodenet.core.br_ex.condition import Owner
 
 IN_MEMORY = replace(OURS, on_disk=(), in_memory=("a", "b"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.adoption.skipped import Skip, why_skipped
+from nodenet.core.adoption.former_chain import Skip, why_skipped
 
 OURS = "{ path=/bin/sh ; argv[]=/bin/sh -c /usr/libexec/nodenet/former-chain; exit ; code=exited ; status="
 THEIRS = "{ path=/bin/false ; argv[]=/bin/false ; code=exited ; status=1 }"

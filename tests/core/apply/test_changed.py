@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.changed import summary, was_good
-from nodenet.core.apply.intent import Intent, Phase
+from nodenet.core.apply.intent import Intent, Phase, summary, was_good
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,7 @@ from nodenet.core.apply.intent import (
     plan,
     render,
 )
-from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.state import Checkpoint
 
 GOOD = Intent("d1", Phase.GOOD, "boot1", 10.0, "d1")
 OURS = Intent("d", Phase.APPLYING, "boot1", 50.0)

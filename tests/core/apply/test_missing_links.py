@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.missing_links import MOST, host_has, keys, lacking, missing, missing_bases, reason
+from nodenet.core.apply.awaited_links import MOST, host_has, keys, lacking, missing, missing_bases, missing_reason
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.links import Links
@@ -59,8 +59,8 @@ def test_the_link_below_a_vlan_is_missed_before_the_apply() -> None:
 
 def test_the_reason_names_link_file_and_the_links_that_there_are() -> None:
     there = "this host has eth0"
-    assert reason("a.yml", {"eth9"}, there) == f"the link eth9 of a.yml, which udev may still bring; {there}"
-    assert reason("a.yml", {"b", "a"}, there).startswith("the links a, b of a.yml")
+    assert missing_reason("a.yml", {"eth9"}, there) == f"the link eth9 of a.yml, which udev may still bring; {there}"
+    assert missing_reason("a.yml", {"b", "a"}, there).startswith("the links a, b of a.yml")
 
 
 def test_the_links_that_there_are_have_their_mac_speed_and_carrier() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.retry import BUDGET_SECONDS, TRIES, may_try_again
+from nodenet.core.apply.new_file import BUDGET_SECONDS, TRIES, may_try_again
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
 

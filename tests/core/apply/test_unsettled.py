@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.apply.unsettled import GRACE_SECONDS, SETTLE_SECONDS, reason, unsettled
+from nodenet.core.apply.awaited_links import GRACE_SECONDS, SETTLE_SECONDS, unsettled, unsettled_reason
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.node_file.links import Links
 
@@ -63,4 +63,4 @@ def test_no_link_is_waited_for_without_end() -> None:
 
 
 def test_the_links_are_named() -> None:
-    assert reason({"eth1", "eth0"}) == "NetworkManager, which still activates eth0, eth1"
+    assert unsettled_reason({"eth1", "eth0"}) == "NetworkManager, which still activates eth0, eth1"

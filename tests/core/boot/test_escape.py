@@ -4,9 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.boot.escape import BUDGET_SECONDS, REPORT, TRIES, Escapes, is_unforeseen, named
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Failed, Waiting
+from nodenet.core.boot.outcome import (
+    BUDGET_SECONDS,
+    REPORT,
+    TRIES,
+    Escapes,
+    Facts,
+    Failed,
+    Waiting,
+    is_unforeseen,
+    named,
+)
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.stage_name import StageName
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from ipaddress import ip_address
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import Candidate, Selection, Verdict
 

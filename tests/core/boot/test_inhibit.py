@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.boot.inhibit import MAX_INHIBITORS, Inhibitor, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.boot.stage_state import MAX_INHIBITORS, Inhibitor, inhibited, with_inhibitor, without_inhibitor
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy, UsageInvalid
 from nodenet.core.stage_name import StageName

@@ -1,10 +1,10 @@
 """What a stage can say of itself: the words it is shown with, and when it is looked at again."""
 
-from nodenet.core.boot.facts import Facts
 from nodenet.core.boot.outcome import (
-    NEVER,
+    NOT_AGAIN,
     Again,
     Done,
+    Facts,
     Failed,
     Problem,
     Skipped,
@@ -33,7 +33,7 @@ def test_every_outcome_has_words() -> None:
 
 def test_a_wait_is_always_looked_at_again_and_others_where_they_ask() -> None:
     assert again_of(Waiting("x", frozenset({Topic.BUS}), 3.0)) == Again(frozenset({Topic.BUS}), 3.0)
-    assert again_of(Skipped("x", FACTS)) == NEVER
+    assert again_of(Skipped("x", FACTS)) == NOT_AGAIN
     assert again_of(Failed(PROBLEM, FACTS, Again(seconds=7.0))) == Again(seconds=7.0)
 
 

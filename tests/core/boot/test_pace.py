@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.boot.pace import BURST, FRESH, LONGEST_SECONDS, WINDOW_SECONDS
+from nodenet.core.boot.stage_state import BURST, FRESH, LONGEST_SECONDS, WINDOW_SECONDS
 
 
 def test_a_failure_makes_a_stage_deaf_to_events_for_longer_each_time() -> None:

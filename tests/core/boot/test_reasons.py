@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.reasons import reason_to_skip
-from nodenet.core.boot.stages import new_boot
+from nodenet.core.boot.outcome import Facts
+from nodenet.core.boot.stages import new_boot, reason_to_skip
 from nodenet.core.stage_name import StageName
 
 FACTS = Facts()

@@ -6,11 +6,9 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.reasons import not_done, reason_to_skip, removal_failed, removal_refused
-from nodenet.core.boot.request import EVENT, NOTHING, Request
-from nodenet.core.boot.stages import new_boot
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Waiting
+from nodenet.core.boot.stage_state import EVENT, NOTHING, Request
+from nodenet.core.boot.stages import new_boot, not_done, reason_to_skip, removal_failed, removal_refused
 from nodenet.core.errors import BridgeForeign
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName

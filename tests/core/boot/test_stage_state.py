@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Failed, Problem, Skipped, Waiting
 from nodenet.core.boot.stage_state import TRANSITIONS, Status
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.messages import Message

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Failed, Problem
-from nodenet.core.boot.stages import Boot, new_boot
-from nodenet.core.boot.standing import standing
+from nodenet.core.boot.outcome import Facts, Failed, Problem
+from nodenet.core.boot.stages import Boot, new_boot, standing
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 

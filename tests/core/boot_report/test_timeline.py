@@ -17,7 +17,7 @@ from nodenet.cli.outputs import moment
 from nodenet.core.boot_report.svg import picture
 from nodenet.core.boot_report.timeline import FINISHED, UNIT_STARTED, UNIT_STARTING, Kind, Report, report
 from nodenet.core.messages import Message
-from nodenet.core.node_ip.kubelets import UNITS
+from nodenet.core.node_ip.published_files import UNITS
 
 CASES = sorted(path.parent for path in BOOTS.glob("*/journal.json"))
 SVG = "{http://www.w3.org/2000/svg}"

@@ -11,7 +11,7 @@ from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 
 PROFILE = Profile("u-1", "Wired connection 1", "802-3-ethernet", settings={"ipv4": {"method": "auto", "dns-data": []}})
 FACTS = BridgeFacts(

@@ -18,7 +18,7 @@ from nodenet.core.br_ex.condition import Owner, condition_of
 from nodenet.core.br_ex.plan import plan, unplanned
 from nodenet.core.br_ex.removal import removal
 from nodenet.core.errors import UplinkRefused
-from nodenet.core.ownership.difference import remaining
+from nodenet.core.ownership.things import remaining
 from nodenet.core.settings.model import Datapath
 
 PLANNED = [path for path in directories() if "refused" not in expected_of(path)]

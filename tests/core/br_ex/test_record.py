@@ -8,7 +8,7 @@ import pytest
 
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings, parse, render
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 
 LEASE = StaticLease("192.0.2.5", Moment("boot-1", 100.0, 1_700_000_000.0), 3600.0)
 KEYFILE = "[connection]\nid=uplink\ninterface-name=eth0\n# eth0 is in slot 3\n"

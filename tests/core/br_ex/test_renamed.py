@@ -7,8 +7,7 @@ from dataclasses import replace
 import pytest
 
 from nodenet.core.br_ex.record import BridgeRecord, renamed_uplinks
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 
 MAC = "52:54:00:00:00:01"

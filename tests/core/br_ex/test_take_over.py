@@ -13,7 +13,7 @@ from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.source import source_of, takes_over
 from nodenet.core.br_ex.take_over import over_another, refuse_removal, without_bridge
 from nodenet.core.errors import UplinkRefused
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 
 
 def text(value: str) -> list[Any]:

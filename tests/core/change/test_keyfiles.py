@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from pathlib import PurePosixPath
 
-from nodenet.core.change.keyfiles import keyfiles_back
-from nodenet.core.change.way_back import Network
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.change.way_back import Network, keyfiles_back
+from nodenet.core.network_manager.objects import KeptProfile
 
 HERE = PurePosixPath("/etc/NetworkManager/system-connections")
 ETH0 = HERE / "eth0.nmconnection"

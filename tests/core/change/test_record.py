@@ -10,7 +10,7 @@ import pytest
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What, interrupted, is_closed, parse, render
 from nodenet.core.change.way_back import Network
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 
 ETH0 = KeptProfile("u-0", "eth0", "/etc/eth0.nmconnection", in_memory=False, settings={"ipv4": {"method": "auto"}})
 APPLY = Intent("d" * 64, Phase.APPLYING, "b1", 90.0, in_force="e" * 64, way_out=True)

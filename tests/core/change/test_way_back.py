@@ -8,8 +8,7 @@ from dataclasses import replace
 import pytest
 
 from nodenet.core.change.way_back import Network, WayBack, way_back, with_others
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 
 SETTINGS = {

@@ -5,8 +5,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from nodenet.core.day_one.bare_metal_host import FIELD, content_in, host_patch, named, secret, secret_name
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.manifests import FIELD, content_in, host_patch, named, secret, secret_name
+from nodenet.core.day_one.reading import ArtefactInvalid
 
 
 @given(st.binary(max_size=300))

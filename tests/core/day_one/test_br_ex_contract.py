@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from core.day_one.trees import block
-from nodenet.core.day_one.br_ex_contract import broken
+from nodenet.core.day_one.links import broken
 
 SEED = (Path(__file__).parents[3] / "fixtures/day_one/seed/br-ex/master-0.yml").read_text()
 

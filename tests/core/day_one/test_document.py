@@ -20,7 +20,7 @@ from nodenet.core.day_one.document import (
     routes,
     rows,
 )
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.reading import ArtefactInvalid
 
 SEED = read((Path(__file__).parents[3] / "fixtures/day_one/seed/ostest-master-0.yml").read_text())
 

@@ -7,10 +7,9 @@ from pathlib import Path
 import pytest
 
 from nodenet.core.day_one import reading
-from nodenet.core.day_one.document import addresses, gateways, interfaces, name_servers, read
-from nodenet.core.day_one.early import early, render
-from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.keyfiles import refusals
+from nodenet.core.day_one.document import addresses, early, gateways, interfaces, name_servers, read, render
+from nodenet.core.day_one.links import refusals
+from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.node_file.yaml_text import Block
 
 SEED = read((Path(__file__).parents[3] / "fixtures/day_one/seed/br-ex/master-0.yml").read_text())

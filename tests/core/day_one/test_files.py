@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from core.day_one.trees import block
-from nodenet.core.day_one.files import ArtefactInvalid, checked_path, from_data_url, to_data_url
-from nodenet.core.day_one.keyfiles import EARLY, refusals, refusals_below, warnings
+from nodenet.core.day_one.links import EARLY, refusals, refusals_below, warnings
+from nodenet.core.day_one.reading import ArtefactInvalid, checked_path, from_data_url, to_data_url
 from nodenet.core.day_one.rules import Found
 
 

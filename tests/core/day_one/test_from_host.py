@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.day_one.files import ArtefactInvalid
 from nodenet.core.day_one.from_host import BOND, HIDDEN, beyond_defaults, made, not_expressed, state_in
+from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.day_one.yaml_writing import plain
 
 OFF: dict[str, Any] = {"ipv4": {"enabled": False}, "ipv6": {"enabled": False}}

@@ -6,8 +6,6 @@ from pathlib import PurePosixPath
 
 from core.day_one.test_node_rules import static, summary
 from core.day_one.trees import block
-from nodenet.core.day_one.bare_metal_host import secret
-from nodenet.core.day_one.files import CarriedFile
 from nodenet.core.day_one.host_rules import (
     Manifest,
     among_each_other,
@@ -18,8 +16,9 @@ from nodenet.core.day_one.host_rules import (
     with_files,
     without_host,
 )
-from nodenet.core.day_one.hosts import Cluster, bare_metal_hosts, cluster_of
-from nodenet.core.day_one.machine_config import render
+from nodenet.core.day_one.machine_config import Cluster, bare_metal_hosts, cluster_of, render
+from nodenet.core.day_one.manifests import secret
+from nodenet.core.day_one.reading import CarriedFile
 
 TEXT = """networking:
   machineNetwork:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from core.day_one.trees import block
-from nodenet.core.day_one.hosts import bare_metal_hosts, cluster_of
 from nodenet.core.day_one.links import addresses, child, gateways, is_automatic, is_on, items, present, routes
+from nodenet.core.day_one.machine_config import bare_metal_hosts, cluster_of
 
 SEED = (Path(__file__).parents[3] / "fixtures/day_one/seed/install-config.yaml").read_text()
 

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile
 from nodenet.core.day_one.machine_config import files_in_ignition, render_ignition
+from nodenet.core.day_one.reading import ArtefactInvalid, CarriedFile
 
 NAMES = st.text(min_size=1, max_size=20).filter(
     lambda name: name.isprintable() and "/" not in name and ".." not in name

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.install_config import fill, hosts
+from nodenet.core.day_one.manifests import fill, hosts
+from nodenet.core.day_one.reading import ArtefactInvalid
 
 SEED = Path(__file__).parents[3] / "fixtures" / "day_one" / "seed"
 TEXT = (SEED / "install-config.yaml").read_text()

@@ -9,10 +9,19 @@ from ruamel.yaml import YAML
 
 from core.day_one.test_ignition import FILES
 from core.day_one.trees import block
-from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile
-from nodenet.core.day_one.hosts import Cluster, cluster_of
-from nodenet.core.day_one.machine_config import MOST_BYTES, files_in, hint_file, is_name, place_of, render, settings_of
-from nodenet.core.node_ip.hints import parse_environment
+from nodenet.core.day_one.machine_config import (
+    MOST_BYTES,
+    Cluster,
+    cluster_of,
+    files_in,
+    hint_file,
+    is_name,
+    place_of,
+    render,
+    settings_of,
+)
+from nodenet.core.day_one.reading import ArtefactInvalid, CarriedFile
+from nodenet.core.node_ip.policy import parse_environment
 from nodenet.core.settings.parse import parse
 
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")

@@ -9,8 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nodenet.core.day_one import reading
-from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.reading import Unusual, quick
+from nodenet.core.day_one.reading import ArtefactInvalid, Unusual, quick
 from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar, load
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from core.day_one.trees import block
-from nodenet.core.day_one.recognise import named_for_another_tool, other_document, other_format, template
-from nodenet.core.day_one.rules import Rule
+from nodenet.core.day_one.rules import Rule, named_for_another_tool, other_document, other_format, template
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.day_one.report import document, quotable, summary, text
-from nodenet.core.day_one.rules import Found, Rule
+from nodenet.core.day_one.rules import Found, Rule, document, quotable, summary, text
 
 FOUND = Found(Rule.ADDRESS_TWICE, "nodes/b.yml", "a.yml has it, too", "Give each its own", 8, 11, "a.ip", "192.0.2.5")
 

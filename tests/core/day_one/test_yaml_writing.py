@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from ruamel.yaml import YAML
 
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.day_one.yaml_writing import Remarked, end_of_block, newline_of, plain, render, root
 
 TEXT = "a:\n  b: 1 # one\n  c:\n  - x\n  - y: |\n      two\n\n      lines\n\n# of d\nd: 2\n"

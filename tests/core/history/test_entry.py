@@ -20,7 +20,7 @@ from nodenet.core.history.entry import (
     says_the_same,
     surplus,
 )
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.node_file.find import read
 
 TEXT = "interfaces: []\n"

@@ -7,8 +7,8 @@ from typing import Any
 
 from core.history.test_entry import GOOD
 from nodenet.core.change.way_back import Network
-from nodenet.core.history.going_back import network_of
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.history.entry import network_of
+from nodenet.core.network_manager.objects import KeptProfile
 
 
 def profile(uuid: str, link: str = "", name: str = "") -> KeptProfile:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.history.left_over import (
+from nodenet.core.history.shown import (
     NOTHING,
     Named,
     left_over,
-    lines,
+    left_over_lines,
     named_in,
     numbered,
     owned_after,
@@ -72,7 +72,7 @@ def test_what_a_file_names() -> None:
 def test_what_a_file_has_made_is_left_over_once_no_file_names_it() -> None:
     """A route over a link that is left over goes with the link."""
     left = left_over(OWNED, NOTHING, AFTER)
-    assert list(lines(left)) == [f"12: br-test, route {ROUTE}, MTU of eth0"]
+    assert list(left_over_lines(left)) == [f"12: br-test, route {ROUTE}, MTU of eth0"]
     assert removal(left) == {
         "interfaces": [
             {"name": "eth0", "mtu": 1500},
@@ -122,7 +122,10 @@ def test_each_thing_keeps_the_number_of_the_entry_that_made_it() -> None:
     newer = Named({"bond0": "bond", "eth0": "ethernet"}, {}, frozenset({"eth0"}))
     now = shown("eth0", "br-test", "bond0", routes=(ROUTE, OTHER), mtu=1400)
     owned = numbered(owned_after(OWNED, newer, AFTER, now), 14)
-    assert list(lines(left_over(owned, NOTHING, now))) == [f"12: br-test, route {ROUTE}, MTU of eth0", "14: bond0"]
+    assert list(left_over_lines(left_over(owned, NOTHING, now))) == [
+        f"12: br-test, route {ROUTE}, MTU of eth0",
+        "14: bond0",
+    ]
     assert owned["mtu"] == {"eth0": {"before": 1500, "number": 12}}
     unknown = owned_after(OWNED, newer, AFTER, {})
     assert unknown == OWNED

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
-from nodenet.core.hosted_services import bus
+from nodenet.core.hosted_services import units
 from nodenet.core.hosted_services.report import document
 from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.status.bus_interfaces import introspection
@@ -20,17 +20,17 @@ def plain(xml: str) -> str:
 
 
 def test_the_reviewed_contract_is_what_is_offered() -> None:
-    assert plain(CONTRACT.read_text()) == introspection(bus.PATH, bus.OBJECTS)
+    assert plain(CONTRACT.read_text()) == introspection(units.PATH, units.OBJECTS)
 
 
 def test_every_property_has_a_value() -> None:
-    assert set(bus.values(document(GOOD))) == set(bus.HOSTED.properties)
+    assert set(units.values(document(GOOD))) == set(units.HOSTED.properties)
 
 
 def test_a_vip_that_moved_is_a_signal() -> None:
     vip = PLAN.vips[0].address
     moved = replace(GOOD, sightings={**GOOD.sightings, vip: Sighting(vip, here=True)})
-    assert bus.signals(document(GOOD), document(moved)) == [[str(vip), True, ["master-0"]]]
-    assert bus.signals(document(GOOD), document(GOOD)) == []
+    assert units.signals(document(GOOD), document(moved)) == [[str(vip), True, ["master-0"]]]
+    assert units.signals(document(GOOD), document(GOOD)) == []
     split = replace(GOOD, sightings={**GOOD.sightings, vip: Sighting(vip, here=True, others=frozenset({MAC}))})
-    assert bus.signals(document(moved), document(split)) == [[str(vip), True, ["master-0", "master-1"]]]
+    assert units.signals(document(moved), document(split)) == [[str(vip), True, ["master-0", "master-1"]]]

@@ -10,7 +10,7 @@ from ipaddress import ip_address, ip_interface, ip_network
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.hosted_services import dns
 from nodenet.core.hosted_services.dns import REMOVAL, SYSCTLS, forwarding_link, open_questions, outside, rules, to_set
 from nodenet.core.hosted_services.model import ON_PREMISES, Here, Place
@@ -19,7 +19,7 @@ from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.settings.model import Settings
 
 

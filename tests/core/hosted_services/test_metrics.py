@@ -10,7 +10,7 @@ from nodenet.core.hosted_services.metrics import FAMILIES, lines
 from nodenet.core.hosted_services.model import Service
 from nodenet.core.hosted_services.report import Report, ServiceState, document
 from nodenet.core.hosted_services.vips import Sighting
-from nodenet.core.metrics.family import text
+from nodenet.core.metrics import text
 
 VIP = PLAN.vips[0]
 

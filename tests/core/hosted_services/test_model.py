@@ -3,8 +3,12 @@
 from dataclasses import fields
 from ipaddress import ip_address, ip_network
 
-from nodenet.core.hosted_services import dnsmasq, keepalived, paths
+from nodenet.core.hosted_services import dnsmasq, keepalived
 from nodenet.core.hosted_services.model import (
+    HOSTS,
+    RUN,
+    TEXTS,
+    UNITS,
     Options,
     Purpose,
     Role,
@@ -130,11 +134,11 @@ def test_likely_node_ips_are_in_the_subnets_of_vips_and_no_vips() -> None:
 
 
 def test_the_texts_name_the_files() -> None:
-    assert str(paths.HOSTS) == dnsmasq.HOSTS
-    assert {str(paths.RUN)} == {file.rpartition("/")[0] for file in keepalived.WEIGHT_FILES.values()}
+    assert str(HOSTS) == dnsmasq.HOSTS
+    assert {str(RUN)} == {file.rpartition("/")[0] for file in keepalived.WEIGHT_FILES.values()}
 
 
 def test_every_service_has_a_file_and_all_but_the_redirect_a_unit() -> None:
-    assert set(paths.TEXTS) == set(Service)
-    assert set(paths.UNITS) == set(Service) - {Service.REDIRECT}
-    assert len(set(paths.TEXTS.values())) == len(Service)
+    assert set(TEXTS) == set(Service)
+    assert set(UNITS) == set(Service) - {Service.REDIRECT}
+    assert len(set(TEXTS.values())) == len(Service)

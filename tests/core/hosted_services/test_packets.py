@@ -5,8 +5,8 @@ from ipaddress import IPv4Address, IPv6Address
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hosted_services import packets
-from nodenet.core.hosted_services.packets import Claim
+from nodenet.core.hosted_services import keepalived as packets
+from nodenet.core.hosted_services.keepalived import Claim
 
 MAC = bytes.fromhex("020000000001")
 VIP4, VIP6 = IPv4Address("192.0.2.2"), IPv6Address("2001:db8::1234:5678")

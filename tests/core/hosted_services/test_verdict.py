@@ -8,10 +8,10 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from nodenet.core.boot.outcome import Problem
+from nodenet.core.hosted_services.dns import UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Place, Role
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.hosted_services.units import Running
-from nodenet.core.hosted_services.verdict import UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message
 

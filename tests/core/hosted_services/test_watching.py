@@ -4,8 +4,16 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.hosted_services.nodes import MOST_NODES
-from nodenet.core.hosted_services.watching import Expired, Known, WatchInvalid, after, listed, slim_node, slim_resource
+from nodenet.core.hosted_services.nodes import (
+    MOST_NODES,
+    Expired,
+    Known,
+    WatchInvalid,
+    after,
+    listed,
+    slim_node,
+    slim_resource,
+)
 
 
 def node(name: str, address: str = "192.0.2.10", version: str = "1") -> dict[str, Any]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.hostname.name import normalised, stems, why_invalid
+from nodenet.core.hostname import normalised, stems, why_invalid
 
 
 @pytest.mark.parametrize(

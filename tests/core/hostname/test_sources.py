@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.hostname.sources import (
+from nodenet.core.hostname import (
     Origin,
     Source,
     Verdict,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.json.reader import path_at
+from nodenet.core.json_reader import path_at
 
 
 @pytest.mark.parametrize(

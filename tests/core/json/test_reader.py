@@ -9,7 +9,7 @@ import pytest
 
 from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.ip import Family
-from nodenet.core.json.reader import MOST_SHOWN, Node, load
+from nodenet.core.json_reader import MOST_SHOWN, Node, load
 
 
 def node(**fields: object) -> Node:

@@ -14,8 +14,7 @@ from hypothesis import strategies as st
 
 from nodenet.core.errors import SnapshotInvalid
 from nodenet.core.ip import Family
-from nodenet.core.kernel import iproute_read as iproute_json
-from nodenet.core.kernel.iproute_write import to_document
+from nodenet.core.kernel.iproute import MOST_BYTES, from_document, parse, to_document
 from nodenet.core.kernel.snapshot import AddressFlag, NextHop, Route, Snapshot
 
 SNAPSHOTS = Path(__file__).parents[3] / "fixtures" / "kernel"
@@ -23,7 +22,7 @@ SNAPSHOTS = Path(__file__).parents[3] / "fixtures" / "kernel"
 
 def test_what_iproute2_prints_is_understood() -> None:
     """The file is `ip -j -d`'s own output: links, addresses, and routes of every form."""
-    snapshot = iproute_json.parse((SNAPSHOTS / "iproute2-6.1/snapshot.json").read_bytes())
+    snapshot = parse((SNAPSHOTS / "iproute2-6.1/snapshot.json").read_bytes())
     links = {link.name: link for link in snapshot.links}
     assert links["lo"].loopback
     assert links["eth0"].altnames == ("enp0s1",)
@@ -51,18 +50,18 @@ def test_addresses_of_other_protocols_are_left_out() -> None:
     """Those that iproute2 names; a family that nobody knows is a mistake."""
     addresses = [{"family": "mpls", "local": "100"}, {"family": "???"}, {"family": "inet", "local": "192.0.2.5"}]
     document = {"addresses": [{"ifname": "eth0", "addr_info": addresses}]}
-    assert [str(item.address) for item in iproute_json.from_document(document).addresses] == ["192.0.2.5"]
+    assert [str(item.address) for item in from_document(document).addresses] == ["192.0.2.5"]
 
 
 def test_too_large_a_snapshot_is_refused_unread() -> None:
     with pytest.raises(SnapshotInvalid, match="larger than 32 MiB") as caught:
-        iproute_json.parse(b"[" * (iproute_json.MOST_BYTES + 1))
+        parse(b"[" * (MOST_BYTES + 1))
     assert "leave the others out" in caught.value.remedy
 
 
 def test_keys_may_be_missing() -> None:
-    assert iproute_json.parse('{"routes": []}') == Snapshot()
-    assert iproute_json.parse('{"links": null, "addresses": [{}]}') == Snapshot()
+    assert parse('{"routes": []}') == Snapshot()
+    assert parse('{"links": null, "addresses": [{}]}') == Snapshot()
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_keys_may_be_missing() -> None:
 def test_another_document_is_not_an_empty_host(text: str, cause: str) -> None:
     """An explanation of nothing would look like an answer (R59)."""
     with pytest.raises(SnapshotInvalid) as caught:
-        iproute_json.parse(text)
+        parse(text)
     assert (caught.value.cause, caught.value.remedy) == (
         cause,
         "A snapshot is what `nodenetctl snapshot` or `ip -j address` prints",
@@ -87,8 +86,8 @@ def test_another_document_is_not_an_empty_host(text: str, cause: str) -> None:
 def test_the_output_of_ip_address_alone_is_a_snapshot() -> None:
     """With the links that it names, and without routes (R59)."""
     document = [{"ifname": "eth0", "ifindex": 2, "addr_info": [{"local": "192.0.2.5", "prefixlen": 24}]}]
-    assert iproute_json.parse(json.dumps(document)) == iproute_json.parse(json.dumps({"addresses": document}))
-    assert [str(item.address) for item in iproute_json.parse(json.dumps(document)).addresses] == ["192.0.2.5"]
+    assert parse(json.dumps(document)) == parse(json.dumps({"addresses": document}))
+    assert [str(item.address) for item in parse(json.dumps(document)).addresses] == ["192.0.2.5"]
 
 
 def test_fields_that_are_missing_get_the_kernels_defaults() -> None:
@@ -97,7 +96,7 @@ def test_fields_that_are_missing_get_the_kernels_defaults() -> None:
         "routes": [{"dst": "default", "dev": "eth0"}],
         "routes6": [{"dst": "default", "dev": "eth0"}],
     }
-    snapshot = iproute_json.from_document(document)
+    snapshot = from_document(document)
     (link,) = snapshot.links
     assert (link.index, link.name, link.up, link.carrier) == (1, "eth0", True, True)
     assert [address.prefix_length for address in snapshot.addresses] == [32, 128]
@@ -157,7 +156,7 @@ def test_fields_that_are_missing_get_the_kernels_defaults() -> None:
 )
 def test_what_is_wrong_is_named_with_its_json_path(document: Any, path: str, expected: str) -> None:
     with pytest.raises(SnapshotInvalid) as caught:
-        iproute_json.parse(json.dumps(document))
+        parse(json.dumps(document))
     assert f" at {path}, " in caught.value.cause
     assert expected in caught.value.cause
     assert caught.value.exit_code == 65
@@ -179,7 +178,7 @@ def test_what_is_wrong_is_named_with_its_json_path(document: Any, path: str, exp
 )
 def test_what_is_no_json_is_refused(text: bytes, words: str) -> None:
     with pytest.raises(SnapshotInvalid, match=re.escape(words)):
-        iproute_json.parse(text)
+        parse(text)
 
 
 KEYS = (
@@ -196,7 +195,7 @@ JSON = st.recursive(
 @given(JSON)
 def test_any_json_is_understood_or_refused(document: Any) -> None:
     try:
-        snapshot = iproute_json.from_document(document)
+        snapshot = from_document(document)
     except SnapshotInvalid:
         return
     to_document(snapshot)

@@ -8,8 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.ip import Family, family_of
-from nodenet.core.kernel.iproute_read import from_document
-from nodenet.core.kernel.iproute_write import to_document
+from nodenet.core.kernel.iproute import from_document, to_document
 from nodenet.core.kernel.snapshot import (
     IPV6_DEFAULT_METRIC,
     Address,

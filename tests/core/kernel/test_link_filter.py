@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from nodenet.core.kernel.link_filter import events_of, is_route
+from nodenet.core.kernel.rtnetlink import events_of, is_route
 
 
 def passes(program: bytes, message: bytes) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from ipaddress import ip_address
 
-from nodenet.core.kernel.rtnetlink_addresses import addresses
+from nodenet.core.kernel.rtnetlink_messages import addresses
 from nodenet.core.kernel.snapshot import Address, AddressFlag
 
 NAMES = {2: "eth0"}

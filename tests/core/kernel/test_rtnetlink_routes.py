@@ -6,7 +6,7 @@ import struct
 from ipaddress import ip_address, ip_network
 
 from core.kernel.test_rtnetlink import attribute
-from nodenet.core.kernel.rtnetlink_routes import NO_OBJECTS, NextHopObjects, raw_route, route_request
+from nodenet.core.kernel.rtnetlink_messages import NO_OBJECTS, NextHopObjects, raw_route, route_request
 
 GATEWAY = ip_address("192.0.2.1")
 

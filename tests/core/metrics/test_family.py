@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.metrics.family import BOUNDS, Family, Histogram, Kind, text
+from nodenet.core.metrics import BOUNDS, Family, Histogram, Kind, text
 
 PLAIN = Family("nodenet_ready", Kind.GAUGE, "1 when kubelet may run.")
 LABELLED = Family("nodenet_x_total", Kind.COUNTER, "Two\nlines and a \\.", ("a", "b"))

@@ -9,8 +9,7 @@ import pytest
 
 from metrics_text import parsed
 from nodenet.core.messages import Message
-from nodenet.core.metrics.family import text
-from nodenet.core.metrics.program import COUNTED, FAMILIES, Program, ProgramMetrics
+from nodenet.core.metrics import COUNTED, FAMILIES, Program, ProgramMetrics, text
 
 PACKAGE = Path(__file__).parents[3] / "daemon/nodenet"
 ELSEWHERE = {Program.NODENETD: ("hosted/", "cni/", "cluster_operator/", "cli/"), Program.HOSTED: ("cni/", "cli/")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.network_manager.availability import OWN_RESTARTS, PAUSES, Service, absence, is_due
+from nodenet.core.network_manager.state import OWN_RESTARTS, PAUSES, Service, absence, is_due
 
 YET = "NetworkManager is not on the bus yet"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.network_manager.checkpoint import Checkpoint, of_another, rollback_forgets_dns
+from nodenet.core.network_manager.state import Checkpoint, of_another, rollback_forgets_dns
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from nodenet.core.network_manager.leases import KEPT_SECONDS, LeaseMark, is_held
+from nodenet.core.network_manager.state import KEPT_SECONDS, LeaseMark, is_held
 
 ADDRESS = ip_address("192.0.2.9")
 MARK = LeaseMark(ADDRESS, "active 1", "config 0")

@@ -6,7 +6,7 @@ from pathlib import PurePath
 
 import pytest
 
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 
 
 @pytest.mark.parametrize(

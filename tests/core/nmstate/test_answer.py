@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from nodenet.core.nmstate.answer import Answer, answer_of, checkpoint_of, shaped
-from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.failure import Answer, FailureKind, NmstateFailure, answer_of, checkpoint_of, shaped
 
 
 def test_a_whole_answer_is_a_result_or_a_failure() -> None:

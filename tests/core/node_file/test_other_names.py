@@ -6,7 +6,7 @@ import pytest
 
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read
-from nodenet.core.node_file.other_names import is_so_named, lines_of_entries, with_names
+from nodenet.core.node_file.links import is_so_named, lines_of_entries, with_names
 from nodenet.core.node_file.yaml_text import Block, load
 
 WHOLE = """# eth0 is the NIC in slot 3

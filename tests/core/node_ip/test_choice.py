@@ -5,7 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address
 
 from nodenet.core.ip import Family
-from nodenet.core.kernel.iproute_read import from_document
+from nodenet.core.kernel.iproute import from_document
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Selection, select

@@ -1,7 +1,7 @@
 """What became of each address between two looks."""
 
 from core.node_ip.test_choice import chosen, host
-from nodenet.core.node_ip.diff import compare, document, summary
+from nodenet.core.node_ip.explain import compare, difference_summary, document
 
 ONE = chosen(host(("eth0", "192.0.2.5", 100)))
 TWO = chosen(host(("eth0", "192.0.2.5", 100), ("eth1", "198.51.100.5", 50)))
@@ -9,12 +9,12 @@ TWO = chosen(host(("eth0", "192.0.2.5", 100), ("eth1", "198.51.100.5", 50)))
 
 def test_nothing_changes() -> None:
     found = compare(ONE, ONE)
-    assert (found.equal, summary(found)) == (True, "Nothing changes: the node IPs are 192.0.2.5")
+    assert (found.equal, difference_summary(found)) == (True, "Nothing changes: the node IPs are 192.0.2.5")
 
 
 def test_a_better_address_changes_the_node_ip() -> None:
     found = compare(ONE, TWO)
-    assert summary(found) == "The node IPs change from 192.0.2.5 to 198.51.100.5"
+    assert difference_summary(found) == "The node IPs change from 192.0.2.5 to 198.51.100.5"
     told = document(found)
     assert (told["equal"], told["node_ips"]) == (False, {"before": ["192.0.2.5"], "after": ["198.51.100.5"]})
     assert [(change["address"], change["before"] is None) for change in told["changes"]] == [
@@ -25,4 +25,4 @@ def test_a_better_address_changes_the_node_ip() -> None:
 
 def test_a_worse_address_changes_a_verdict_only() -> None:
     worse = chosen(host(("eth0", "192.0.2.5", 100), ("eth1", "198.51.100.5", 200)))
-    assert summary(compare(ONE, worse)) == "The node IPs stay 192.0.2.5; 1 verdict changes"
+    assert difference_summary(compare(ONE, worse)) == "The node IPs stay 192.0.2.5; 1 verdict changes"

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, Snapshot
-from nodenet.core.node_ip.drift import cause, lost, unusable
+from nodenet.core.node_ip.last_published import cause, lost, unusable
 
 FIRST, SECOND = ip_address("192.0.2.5"), ip_address("2001:db8::5")
 ETH0 = Link(2, "eth0")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from nodenet.core.node_ip.environment import (
+from nodenet.core.node_ip.published_files import (
     drop_in_removals,
     drop_in_variables,
     file_variables,

@@ -9,10 +9,10 @@ import pytest
 
 from core.node_ip.test_choice import chosen, host
 from nodenet.core.ip import Family
-from nodenet.core.kernel.iproute_read import from_document
+from nodenet.core.kernel.iproute import from_document
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.node_ip.first_boot import rivals, unanswered
+from nodenet.core.node_ip.patience import rivals, unanswered
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import select
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.node_ip.hints import parse_environment, parse_value
+from nodenet.core.node_ip.policy import parse_environment, parse_value
 
 FILE = "/etc/default/nodeip-configuration"
 

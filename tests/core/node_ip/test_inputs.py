@@ -1,7 +1,7 @@
 """Which links may carry the node IP: not those that leave it to a bridge, a bond or others."""
 
 from nodenet.core.kernel.snapshot import Link, Snapshot
-from nodenet.core.node_ip.inputs import own_links
+from nodenet.core.node_ip.choice import own_links
 from nodenet.core.node_ip.policy import Policy
 
 

@@ -7,10 +7,19 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from nodenet.core.node_ip.environment import drop_in_variables
-from nodenet.core.node_ip.kubelets import RANCHER, Wiring, given, means
-from nodenet.core.node_ip.published_files import KUBELET_DROP_IN, Publication, files, without_arguments
-from nodenet.core.node_ip.unit_environment import UnitEnvironment, passes_arguments
+from nodenet.core.node_ip.published_files import (
+    KUBELET_DROP_IN,
+    RANCHER,
+    Publication,
+    UnitEnvironment,
+    Wiring,
+    drop_in_variables,
+    files,
+    given,
+    means,
+    passes_arguments,
+    without_arguments,
+)
 
 KUBEADM = PurePosixPath("/usr/lib/systemd/system/kubelet.service.d/10-kubeadm.conf")
 FLAGS = PurePosixPath("/var/lib/kubelet/kubeadm-flags.env")

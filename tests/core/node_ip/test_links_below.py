@@ -8,7 +8,7 @@ import pytest
 
 from node_ip_cases import CASES, read_case
 from nodenet.core.kernel.snapshot import Link
-from nodenet.core.node_ip.links_below import names_below
+from nodenet.core.node_ip.ranking import names_below
 from nodenet.core.node_ip.select import Selection
 
 UPLINK = Link(2, "eth0", ("enp1s0",), mac="52:54:00:00:00:02", master="ovs-system")

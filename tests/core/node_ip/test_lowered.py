@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodenet.core.kernel.snapshot import Link, Snapshot
-from nodenet.core.node_ip.lowered import down, managed
+from nodenet.core.node_ip.choice import down, managed
 from nodenet.core.node_ip.policy import Policy
 
 

@@ -11,10 +11,9 @@ from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Lease4, Profile
-from nodenet.core.node_ip.hints import parse_value
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.patience import ANSWER_SECONDS, MOST_SECONDS, Seen, Wait, wait
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import Policy, parse_value
 from nodenet.core.node_ip.select import select
 
 ETH0 = Link(2, "eth0", mac="52:54:00:00:00:01")

@@ -7,10 +7,9 @@ from ipaddress import ip_address
 import pytest
 
 from core.node_ip.test_choice import host
-from nodenet.core.kernel.iproute_read import from_document
+from nodenet.core.kernel.iproute import from_document
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.core.node_ip.hints import parse_value
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import Policy, parse_value
 from nodenet.core.node_ip.ranking import (
     KEY_NAMES,
     Path,

@@ -6,8 +6,8 @@ from core.node_ip.test_choice import chosen, host
 from core.node_ip.test_rules import EXAMPLES
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Link
+from nodenet.core.node_ip.choice import link_state, no_address_yet, rejected, why_rejected
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.reasons import link_state, no_address_yet, rejected, why_rejected
 from nodenet.core.node_ip.rules import Rule
 
 

@@ -13,9 +13,8 @@ import pytest
 from node_ip_cases import directories, read_case, shuffled, told
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.explain import explanation, summary
-from nodenet.core.node_ip.hints import parse_value
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import Policy, parse_value
 from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import select
 

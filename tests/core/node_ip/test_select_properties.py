@@ -13,12 +13,10 @@ from hypothesis import strategies as st
 
 from node_ip_cases import shuffled
 from nodenet.core.ip import Family, IPAddress
-from nodenet.core.kernel.iproute_read import from_document
-from nodenet.core.kernel.iproute_write import to_document
+from nodenet.core.kernel.iproute import from_document, to_document
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
-from nodenet.core.node_ip.hints import Hint, parse_value
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import Hint, Policy, parse_value
 from nodenet.core.node_ip.rules import Rule
 from nodenet.core.node_ip.select import Verdict, select
 

@@ -5,8 +5,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from nodenet.core.node_ip.published_files import PublishedFile
-from nodenet.core.node_ip.unit_environment import UnitEnvironment, overrides
+from nodenet.core.node_ip.published_files import PublishedFile, UnitEnvironment, overrides
 
 OURS = PurePosixPath("/etc/systemd/system/kubelet.service.d/20-nodenet.conf")
 LATER = PurePosixPath("/etc/systemd/system/kubelet.service.d/99-site.conf")

@@ -1,7 +1,7 @@
 """Who put a port on a bridge."""
 
 from nodenet.core.network_manager.profiles import MADE_BY_NM
-from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import PHYSICAL, OvsInterface, OvsPort
 
 
 def test_network_manager_marks_what_it_makes() -> None:

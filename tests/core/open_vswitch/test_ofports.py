@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodenet.core.network_manager.profiles import MADE_BY_NM
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.open_vswitch.ofports import handed_over, kept, parse, render
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort, handed_over, kept, parse, render
 
 OWN = {MADE_BY_NM: "1"}
 

@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.open_vswitch.rows import bridges, results, text_map
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort, bridges, results, text_map
 
 NOTHING: list[Any] = ["set", []]
 NO_IDS: list[Any] = ["map", []]

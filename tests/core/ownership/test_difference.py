@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 import libnmstate
-from nodenet.core.ownership.difference import remaining, without_others
-from nodenet.core.ownership.things import Kind, Others, Thing
+from nodenet.core.ownership.things import Kind, Others, Thing, remaining, without_others
 
 DEFAULT = {"destination": "0.0.0.0/0", "next-hop-interface": "eth0", "next-hop-address": "192.0.2.1"}
 STATE = {"routes": {"config": [{**DEFAULT, "table-id": 254, "metric": 100}]}}

@@ -7,7 +7,7 @@ import struct
 import pytest
 
 from nodenet.core.kernel.rtnetlink import AF_INET
-from nodenet.core.ownership.messages import order, refusal, things
+from nodenet.core.ownership.rule import order, refusal, things
 from nodenet.core.ownership.things import Kind, Thing
 
 NAMES = {7: "br-ex"}

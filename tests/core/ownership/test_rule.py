@@ -9,7 +9,7 @@ import pytest
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Address, AddressFlag, NextHop, Route
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Device, Profile
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.ownership.rule import configured_links, foreign_ports, is_of_another, patched, ports_of_bridges
 
 MASQUERADE = Address(ip_address("169.254.0.2"), 17, "br-ex")

@@ -6,7 +6,6 @@ from dataclasses import replace
 from ipaddress import ip_interface
 from typing import TypeVar
 
-from nodenet.core.persistent_ips.api import Conflict, NotFound
 from nodenet.core.persistent_ips.book import Book
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import (
@@ -26,7 +25,9 @@ from nodenet.core.persistent_ips.effects import (
 from nodenet.core.persistent_ips.lease import Lease
 from nodenet.core.persistent_ips.model import (
     Attachment,
+    Conflict,
     NetworkSeen,
+    NotFound,
     Owner,
     OwnerKind,
     PodName,

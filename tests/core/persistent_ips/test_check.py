@@ -21,7 +21,7 @@ from core.persistent_ips.ipam_book import (
     lease_of,
 )
 from nodenet.core.persistent_ips.book import Put
-from nodenet.core.persistent_ips.check import REMEDY, Difference, differences, document, repair
+from nodenet.core.persistent_ips.check import REMEDY, Difference, check_document, differences, repair
 from nodenet.core.persistent_ips.effects import Here
 from nodenet.core.persistent_ips.model import State
 from nodenet.core.persistent_ips.release import ORPHAN_SECONDS
@@ -52,7 +52,7 @@ def test_an_address_that_became_a_gateway_is_a_difference() -> None:
 def test_the_document() -> None:
     where, cluster = here(RESERVED, ORDINARY, SEEN), Cluster(lease_of(RESERVED))
     (difference,) = found(where, cluster)
-    assert document(where.book, cluster.leases.values(), [(difference, False)]) == {
+    assert check_document(where.book, cluster.leases.values(), [(difference, False)]) == {
         "addresses": 2,
         "differences": [
             {

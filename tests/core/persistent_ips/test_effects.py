@@ -3,10 +3,9 @@ from __future__ import annotations
 import pytest
 
 from nodenet.core.errors import NodenetError, Unavailable
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Expired, Forbidden, NotFound, Page
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.effects import Announce, ReadPod, ask, event_document
-from nodenet.core.persistent_ips.model import PodName
+from nodenet.core.persistent_ips.model import ApiAway, Conflict, Expired, Forbidden, NotFound, Page, PodName
 
 
 def test_a_step_is_a_value_and_its_answer_is_returned() -> None:

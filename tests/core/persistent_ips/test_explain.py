@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from core.persistent_ips.ipam_book import ATTACHED, CLAIM, NOW, ORDINARY, REFERENCE, RESERVED, SINCE, book
+from nodenet.core.persistent_ips.check import explain, explanation
 from nodenet.core.persistent_ips.claim import Claim
-from nodenet.core.persistent_ips.explain import document, explain
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import PodName, State
 
@@ -96,12 +96,12 @@ ENTRY = {
 
 
 def entries(*records: object) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = document(book(*records), "worker-0", [])["addresses"]  # type: ignore[arg-type]
+    found: list[dict[str, object]] = explanation(book(*records), "worker-0", [])["addresses"]  # type: ignore[arg-type]
     return found
 
 
 def test_the_document() -> None:
-    assert document(book(RESERVED, ATTACHED), "worker-0", ["x"]) == {
+    assert explanation(book(RESERVED, ATTACHED), "worker-0", ["x"]) == {
         "schema_version": 1,
         "node": "worker-0",
         "problems": ["x"],

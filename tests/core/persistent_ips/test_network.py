@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from nodenet.core.ip import IPNetwork
 from nodenet.core.persistent_ips import cni
+from nodenet.core.persistent_ips.book import check, doomed, full
 from nodenet.core.persistent_ips.cni import CniError, Code, Request
 from nodenet.core.persistent_ips.network import Network, Pool, definition_of, list_allows, name_of, parse
-from nodenet.core.persistent_ips.verbs import check, doomed, full
 from persistent_ips_story import added, vm
 from persistent_ips_world import World, network
 

@@ -5,11 +5,10 @@ from dataclasses import replace
 import pytest
 
 from nodenet.core.persistent_ips import pod as pods
-from nodenet.core.persistent_ips.api import Forbidden
 from nodenet.core.persistent_ips.cni import CniError
-from nodenet.core.persistent_ips.permission import check_configuration, may_reference
+from nodenet.core.persistent_ips.model import Forbidden
 from nodenet.core.persistent_ips.pod import reference
-from nodenet.core.persistent_ips.reserve import Asked
+from nodenet.core.persistent_ips.reserve import Asked, check_configuration, may_reference
 from persistent_ips_story import added, vm
 from persistent_ips_world import World, network
 

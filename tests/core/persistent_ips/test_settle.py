@@ -6,7 +6,7 @@ import pytest
 
 from nodenet.core.persistent_ips.cni import CniError
 from nodenet.core.persistent_ips.model import State
-from nodenet.core.persistent_ips.settle import attached_pods, is_settled, owner_pod
+from nodenet.core.persistent_ips.repair import attached_pods, is_settled, owner_pod
 from persistent_ips_story import added, step_until, vm
 from persistent_ips_world import World, network
 

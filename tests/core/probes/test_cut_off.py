@@ -11,8 +11,7 @@ from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.probes.on_host import on_host
-from nodenet.core.probes.questions import Answer, Look, Scope, known, look_at, questions
+from nodenet.core.probes.questions import Answer, Look, Scope, known, look_at, on_host, questions
 from nodenet.core.probes.verdict import Verdict, verdict
 
 V4, V6 = Family.IPV4, Family.IPV6

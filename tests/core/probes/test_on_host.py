@@ -9,7 +9,7 @@ from nodenet.core.kernel.snapshot import Link
 from nodenet.core.node_file.content import Desired, parse
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Lease
-from nodenet.core.probes.on_host import on_host
+from nodenet.core.probes.questions import on_host
 
 MAC, OTHER = "52:54:00:00:00:0a", "52:54:00:00:00:0b"
 TEXT = f"""\

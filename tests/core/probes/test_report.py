@@ -5,8 +5,7 @@ from __future__ import annotations
 from nodenet.core.ip import Family
 from nodenet.core.node_file.links import Hop
 from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
-from nodenet.core.probes.report import report
-from nodenet.core.probes.verdict import verdict
+from nodenet.core.probes.verdict import report, verdict
 
 GATEWAY, DNS = Question(Kind.GATEWAY, "192.0.2.1", "eth0"), Question(Kind.DNS, "192.0.2.53")
 

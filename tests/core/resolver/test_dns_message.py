@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.ip import Family
-from nodenet.core.resolver.dns_message import addresses_of, question
+from nodenet.core.resolver import addresses_of, question
 
 NAME = "api-int.c1.example.com"
 ASKED = question(NAME, Family.IPV4, 7)

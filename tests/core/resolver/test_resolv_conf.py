@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from nodenet.core.ip import IPAddress
-from nodenet.core.resolver.resolv_conf import (
+from nodenet.core.resolver import (
     HEADER,
     MAX_SERVERS,
     NOTE,

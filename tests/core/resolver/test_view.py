@@ -7,8 +7,7 @@ from pathlib import PurePosixPath
 
 import pytest
 
-from nodenet.core.common_wake import BEAT_SECONDS
-from nodenet.core.resolver.view import (
+from nodenet.core.resolver import (
     MAX_MEND_PAUSE_SECONDS,
     RESOLV_CONF,
     View,
@@ -17,6 +16,7 @@ from nodenet.core.resolver.view import (
     names,
     probe_pause,
 )
+from nodenet.core.since import BEAT_SECONDS
 
 NODE_IP = ip_address("192.0.2.9")
 SITE = b"nameserver 10.0.0.1\n"

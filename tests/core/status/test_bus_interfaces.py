@@ -6,9 +6,8 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.outcome import Failed, Problem, Waiting
+from nodenet.core.boot.outcome import Facts, Failed, Problem, Waiting
+from nodenet.core.boot.stage_state import Inhibitor
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection

@@ -5,8 +5,7 @@ from __future__ import annotations
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Waiting
 from nodenet.core.boot.stages import Boot, new_boot
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
@@ -16,7 +15,7 @@ from nodenet.core.node_ip.select import Selection, select
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER
 from nodenet.core.status.document import BootStatus, document
-from nodenet.core.status.events import Event, Known, of_document, of_properties, of_signal, places
+from nodenet.core.status.text import Event, Known, of_document, of_properties, of_signal, places
 
 FACTS = Facts()
 PROBLEM = Problem(Message.APPLY_FAILED, "mtu is 1500", "Compare it")

@@ -11,7 +11,7 @@ from metrics_text import Sample, parsed
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
-from nodenet.core.metrics.family import text
+from nodenet.core.metrics import text
 from nodenet.core.status.document import BootStatus, Refusal, document
 from nodenet.core.status.metrics import FAMILIES, lines
 from status_cases import DEGRADED, GOOD, PROBLEM, WAITING

@@ -7,8 +7,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection

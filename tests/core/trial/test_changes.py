@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from nodenet.core.trial.changes import Change, Node, changes, meaning, shown
+from nodenet.core.trial.refusals import Change, Node, changes, meaning, shown
 
 IPV4 = {"enabled": True, "dhcp": True, "address": [{"ip": "192.0.2.5", "prefix-length": 24}]}
 STATE: dict[str, Any] = {

@@ -6,13 +6,13 @@ from ipaddress import ip_address
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.node_ip.published_files import BRIDGE_UP, PRIMARY, RUN
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.resolver.view import DONE
+from nodenet.core.resolver import DONE
 from nodenet.core.stage_name import StageName
-from nodenet.core.unit_stage.evidence import PROOFS, Applied, Evidence, proof_of, unit_of
+from nodenet.core.unit_stage import PROOFS, Applied, Evidence, proof_of, unit_of
 
 HERE = Snapshot(
     links=(Link(3, "br-ex"),),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from nodenet.core.boot.outcome import Problem, Waiting
-from nodenet.core.unit_stage.unit import Move, Unit, plan
+from nodenet.core.unit_stage import Move, Unit, plan
 
 
 def unit(active_state: str = "inactive", *, ran: bool = False, job: int | None = None, **other: object) -> Unit:

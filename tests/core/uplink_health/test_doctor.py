@@ -12,7 +12,7 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.uplink_health.doctor import (
     Kubelet,
     Line,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from nodenet.core.kernel.snapshot import Link, Snapshot
-from nodenet.core.uplink_health.legs import notes
+from nodenet.core.uplink_health.health import notes
 from nodenet.core.uplink_health.watched import Place
 
 BOND, ETH1, ETH2 = Link(2, "bond0", kind="bond"), Link(3, "eth1", master="bond0"), Link(4, "eth2", master="bond0")

@@ -8,7 +8,7 @@ import pytest
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.uplink_health.name_servers import DnsServers
+from nodenet.core.uplink_health.health import DnsServers
 
 A, B, C = (ip_address(text) for text in ("192.0.2.53", "2001:db8::53", "192.0.2.54"))
 CORRECT = "or correct the addresses in the node file, the profile or the DHCP server"

@@ -7,11 +7,11 @@ from ipaddress import ip_address, ip_network
 
 import pytest
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, NextHop, Route, Snapshot
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.uplink_health.watched import Gateway, Place, gateways, place_of, uplinks
 
 NODE_IP, GATEWAY = ip_address("192.0.2.5"), ip_address("192.0.2.1")

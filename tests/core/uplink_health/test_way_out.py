@@ -8,8 +8,8 @@ from ipaddress import ip_address, ip_network
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
+from nodenet.core.uplink_health.health import WayOut
 from nodenet.core.uplink_health.watched import Gateway, Place
-from nodenet.core.uplink_health.way_out import WayOut
 
 V4, V6, GATEWAY = ip_address("192.0.2.5"), ip_address("2001:db8::5"), ip_address("192.0.2.1")
 ROUTES = (

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from nodenet.core.adoption.former_chain import AdoptionRecord, render
-from nodenet.edge.adoption.interrupted import interrupted
+from nodenet.edge.adoption import interrupted
 from nodenet.edge.clock import boot_id
 
 RECORD = AdoptionRecord("adopt", "b" * 32, ("drop-ins+", "marker+"), 1)

@@ -6,7 +6,7 @@ import tracemalloc
 
 from edge.bus.test_frames import FIELDS, read
 from edge.raw_bus import CALL, message, string
-from nodenet.edge.bus.call_queue import MOST, MOST_OF_A_CALLER, CallQueue
+from nodenet.edge.bus.call import MOST, MOST_OF_A_CALLER, CallQueue
 from nodenet.edge.bus.connection import CALL_BYTES
 from nodenet.edge.bus.frames import HEADER_BYTES, Frame
 

@@ -13,7 +13,7 @@ from dbus_next.aio.message_bus import MessageBus
 
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable
-from nodenet.edge.bus import watch as bus_watch
+from nodenet.edge.bus import service
 from nodenet.edge.bus.connection import CALL_SECONDS, DBUS, Bus, Message, Refused, Signal, just
 
 
@@ -128,7 +128,7 @@ async def watched(address: str) -> AsyncIterator[tuple[Bus, asyncio.Queue[bool]]
     told: asyncio.Queue[bool] = asyncio.Queue()
     async with running(Impatient(address=address, changed=lambda _: None)) as bus:
         assert await bus.wait_up(5)
-        watching = asyncio.create_task(bus_watch.watch(bus, told.put_nowait, look=0.05, again=0.05))
+        watching = asyncio.create_task(service.watch(bus, told.put_nowait, look=0.05, again=0.05))
         try:
             yield bus, told
         finally:
@@ -234,7 +234,7 @@ async def test_a_bus_that_refuses_to_say_its_id_has_answered() -> None:
     """And the watch goes on (R33)."""
     bus = Busy()
     changes: list[bool] = []
-    watching = asyncio.create_task(bus_watch.watch(cast("Bus", bus), changes.append, look=0.001, again=0.001))
+    watching = asyncio.create_task(service.watch(cast("Bus", bus), changes.append, look=0.001, again=0.001))
     async with asyncio.timeout(5):
         while bus.asked < 3:
             await asyncio.sleep(0.001)

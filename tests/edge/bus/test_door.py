@@ -23,8 +23,7 @@ from edge.bus.test_service import ORDERS, START, call
 from edge.lag import LIMIT_SECONDS
 from edge.private_bus import PrivateBus
 from edge.raw_bus import RawClient, signature, string
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Failed, Problem
+from nodenet.core.boot.outcome import Facts, Failed, Problem
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.stage_name import StageName
 from nodenet.edge.bus.connection import DBUS, Bus, Message, Signal

@@ -15,13 +15,12 @@ from dbus_next.constants import MessageFlag
 from edge.bus.test_connection import client, running
 from edge.bus.test_service import ORDERS, START
 from edge.private_bus import PrivateBus
-from nodenet.core.boot.inhibit import Inhibitor
+from nodenet.core.boot.stage_state import Inhibitor
 from nodenet.core.errors import Busy
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, PATH
 from nodenet.edge.bus.connection import Bus, Message
-from nodenet.edge.bus.inhibitors import InhibitorLocks
-from nodenet.edge.bus.service import Service
+from nodenet.edge.bus.service import InhibitorLocks, Service
 
 
 class Book:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodenet.edge.bus.connection import Message, just
-from nodenet.edge.bus.outbox import LIMIT, WINDOW, Outbox
+from nodenet.edge.bus.transport import LIMIT, WINDOW, Outbox
 
 
 def signal(number: int) -> Message:

@@ -12,8 +12,7 @@ from edge.bus.test_connection import running
 from edge.private_bus import PrivateBus
 from edge.raw_bus import CALL, ERROR, RETURN, SIGNAL
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, STAGE
-from nodenet.edge.bus.connection import Bus, Frame, Message
-from nodenet.edge.bus.subscriptions import BUS_NAME
+from nodenet.edge.bus.connection import BUS_NAME, Bus, Frame, Message
 
 TESTS = Path(__file__).parents[2]
 INTROSPECTABLE, PEER = "org.freedesktop.DBus.Introspectable", "org.freedesktop.DBus.Peer"

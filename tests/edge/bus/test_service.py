@@ -15,9 +15,8 @@ import pytest
 
 from edge.bus.test_connection import ask_bus, client
 from edge.private_bus import PrivateBus
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Inhibitor
-from nodenet.core.boot.outcome import Done, Failed, Problem, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Failed, Problem, Skipped, Waiting
+from nodenet.core.boot.stage_state import Inhibitor
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Busy, NodeFileInvalid
 from nodenet.core.messages import Message as MessageId

@@ -16,9 +16,8 @@ import pytest
 
 from edge.lag import LIMIT_SECONDS, measured
 from edge.raw_bus import SIGNAL, message
-from nodenet.edge.bus.address import socket_path
 from nodenet.edge.bus.frames import Frame
-from nodenet.edge.bus.transport import FRAMES_PER_TURN, READ_BYTES, ROOM_BYTES, Transport
+from nodenet.edge.bus.transport import FRAMES_PER_TURN, READ_BYTES, ROOM_BYTES, Transport, socket_path
 
 PING = message(SIGNAL, 1, [(1, "o", "/a"), (2, "s", "x.y"), (3, "s", "Ping"), (7, "s", ":1.7")])
 

@@ -15,7 +15,7 @@ import pytest
 from nodenet.core.errors import NotAFile, PublishFailed
 from nodenet.core.node_ip.published_files import CRIO_DROP_IN, KUBELET_DROP_IN
 from nodenet.core.node_ip.published_files import PRIMARY as PRIMARY_IP
-from nodenet.core.resolver.view import DONE, DROP_IN, LEFT_ALONE, RESOLV_CONF
+from nodenet.core.resolver import DONE, DROP_IN, LEFT_ALONE, RESOLV_CONF
 from nodenet.edge.files import disk as files
 from nodenet.stages.apply.records import INTENT
 from nodenet.stages.br_ex.stage import HINT

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from nodenet.edge.files.node_lock import is_released
+from nodenet.edge.files.store import is_released
 
 HOLD = """
 import fcntl, sys

@@ -7,8 +7,8 @@ import tarfile
 from pathlib import Path
 
 from crafted_archives import crafted, member
-from nodenet.edge.fleet import saved
-from nodenet.edge.fleet.saved import Limits
+from nodenet.edge import fleet as saved
+from nodenet.edge.fleet import Limits
 
 
 def test_huge_documents_and_archives_are_bounded(tmp_path: Path) -> None:

@@ -23,11 +23,10 @@ import pytest
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services import haproxy
 from nodenet.core.hosted_services.cluster import Known
-from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Options, Origin, Place, Role
-from nodenet.core.hosted_services.paths import SERVER_STATES
+from nodenet.core.hosted_services.model import SERVER_STATES, ClusterNode, Here, Inputs, Options, Origin, Place, Role
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.ip import Family
-from nodenet.edge.hosted_services.balancer import Balancer
+from nodenet.edge.hosted_services.servers import Balancer
 from nodenet.edge.hosted_services.units import ConfigurationFiles
 from nodenet.hosted.reconcile import ServerStates
 from nodenet.hosted.state import State

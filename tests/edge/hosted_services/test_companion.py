@@ -6,8 +6,8 @@ import asyncio
 
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
-from nodenet.core.hosted_services.bus import PATH
-from nodenet.core.hosted_services.paths import COMPANION_NAME
+from nodenet.core.hosted_services.model import COMPANION_NAME
+from nodenet.core.hosted_services.units import PATH
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
 from nodenet.edge.hosted_services.units import on_switch
 

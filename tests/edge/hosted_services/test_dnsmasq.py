@@ -16,7 +16,7 @@ from edge.bus.test_connection import quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.dnsmasq import BUS_NAME
-from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
+from nodenet.edge.hosted_services.servers import Dnsmasq
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("dnsmasq") is None, reason="needs root and dnsmasq")
 SECONDS = 10.0

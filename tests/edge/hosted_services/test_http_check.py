@@ -15,8 +15,8 @@ import pytest
 from edge.namespace import Namespace
 from nodenet.core.hosted_services.haproxy import BY_WIRE
 from nodenet.core.hosted_services.health import Answer, Distrust, Target
-from nodenet.edge.hosted_services.balancer import RedirectTable
 from nodenet.edge.hosted_services.http_check import HttpChecks
+from nodenet.edge.hosted_services.servers import RedirectTable
 from tls_certificates import certificate, end_of
 
 

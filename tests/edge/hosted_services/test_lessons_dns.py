@@ -29,7 +29,7 @@ from nodenet.core.hosted_services import dnsmasq
 from nodenet.core.hosted_services.model import Here, Service
 from nodenet.core.hosted_services.plan import plan
 from nodenet.core.ip import IPAddress
-from nodenet.edge.hosted_services.dnsmasq import Dnsmasq
+from nodenet.edge.hosted_services.servers import Dnsmasq
 
 UNIT = Path(__file__).parents[3] / "units" / "nodenet-dnsmasq.service"
 A, AAAA, MX, HTTPS = 1, 28, 15, 65

@@ -12,7 +12,7 @@ from typing import cast
 import pytest
 
 from nodenet.core.ip import Family
-from nodenet.edge.hosted_services.dnsmasq import NameLookup
+from nodenet.edge.hosted_services.servers import NameLookup
 
 HERE, LB = ip_address("127.0.0.1"), ip_address("192.0.2.9")
 

@@ -14,7 +14,7 @@ import pytest
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.haproxy import TABLE, ports
-from nodenet.edge.hosted_services.balancer import RedirectTable
+from nodenet.edge.hosted_services.servers import RedirectTable
 
 RULES = Path(__file__).parents[3] / "fixtures/hosted_services/control-plane/redirect.nft"
 pytestmark = pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nft") is None, reason="needs root and nft")

@@ -14,7 +14,7 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
-from nodenet.edge.hostname.hostnamed import NAME, PATH, Hostnamed
+from nodenet.edge.hostname import HOSTNAMED, HOSTNAMED_PATH, Hostnamed
 
 
 @dataclass
@@ -26,7 +26,7 @@ class StandIn:
     calls: list[list[Any]] = field(default_factory=list)
 
     def answer(self, message: Message) -> Message | None:
-        if message.member == "Get" and message.body == [NAME, "StaticHostname"]:
+        if message.member == "Get" and message.body == [HOSTNAMED, "StaticHostname"]:
             return Message.new_method_return(message, "v", [Variant("s", self.static)])
         if message.member in ("SetStaticHostname", "SetHostname"):
             self.calls.append(message.body)
@@ -44,7 +44,7 @@ async def hostnamed(private_bus: PrivateBus, service: StandIn | None) -> AsyncIt
     async with client(private_bus.address) as other, running(bus):
         if service:
             other.add_message_handler(service.answer)
-            await other.request_name(NAME)
+            await other.request_name(HOSTNAMED)
         assert await bus.wait_up(5)
         yield made, (other, changes)
 
@@ -69,12 +69,12 @@ async def test_why_a_name_was_not_taken(private_bus: PrivateBus) -> None:
     async with hostnamed(private_bus, StandIn(refuses="/etc is read-only")) as (made, _):
         assert "/etc is read-only" in str(await made.take("worker-0"))
     async with hostnamed(private_bus, None) as (made, _):
-        assert NAME in str(await made.take("worker-0"))
+        assert HOSTNAMED in str(await made.take("worker-0"))
 
 
 async def test_its_signal_wakes_and_the_name_is_the_kernels(private_bus: PrivateBus) -> None:
     async with hostnamed(private_bus, StandIn()) as (made, (other, changes)):
         assert made.name() == socket.gethostname()
-        body = [NAME, {"Hostname": Variant("s", "worker-0")}, []]
-        await other.send(Message.new_signal(PATH, PROPERTIES, "PropertiesChanged", "sa{sv}as", body))
+        body = [HOSTNAMED, {"Hostname": Variant("s", "worker-0")}, []]
+        await other.send(Message.new_signal(HOSTNAMED_PATH, PROPERTIES, "PropertiesChanged", "sa{sv}as", body))
         await asyncio.wait_for(changes.get(), 5)

@@ -9,9 +9,9 @@ from typing import Any
 
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
-from nodenet.core.hostname.sources import Origin, Source
+from nodenet.core.hostname import Origin, Source
 from nodenet.edge.bus.connection import Message, Variant
-from nodenet.edge.hostname.lease_names import MOST_CONNECTIONS, NAME, PATH, LeaseNames
+from nodenet.edge.hostname import MOST_CONNECTIONS, NAME, PATH, LeaseNames
 
 DEVICE = f"{NAME}.Device"
 

@@ -19,8 +19,8 @@ import pytest
 
 from edge.namespace import PATIENCE_SECONDS, Namespace
 from nodenet.core.errors import Unavailable
-from nodenet.core.kernel import iproute_read as iproute_json
 from nodenet.core.kernel import rtnetlink
+from nodenet.core.kernel.iproute import from_document
 from nodenet.core.kernel.snapshot import AddressFlag, Link, Route, Snapshot
 from nodenet.core.node_ip.explain import explanation
 from nodenet.core.node_ip.policy import Policy
@@ -85,7 +85,7 @@ SETTINGS = (
 
 def iproute2(namespace: Namespace) -> Snapshot:
     """Return the snapshot that iproute2 makes."""
-    return iproute_json.from_document(
+    return from_document(
         {
             "links": namespace.ip_json("-d link"),
             "addresses": namespace.ip_json("-d address"),

@@ -12,7 +12,7 @@ import pytest
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
 from nodenet.core.ownership.things import of_links
-from nodenet.edge.kernel import standing
+from nodenet.edge.kernel import netlink
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),
@@ -62,7 +62,7 @@ def seen(namespace: Namespace) -> list[str]:
 
 def test_only_what_others_put_there_is_noted(namespace: Namespace) -> None:
     """Nothing of NetworkManager's, of the kernel's, or of another link."""
-    names = [thing.name for thing in of_links(namespace.call(standing.noted), {"br-ex"})]
+    names = [thing.name for thing in of_links(namespace.call(netlink.noted), {"br-ex"})]
     routes = {"169.254.0.1/32", "172.30.0.0/16", "10.128.0.0/14", "fd02::/112"}
     assert {name[0] for name in names} == {"169.254.0.2", "fd69::2", "203.0.113.7", "169.254.0.4", "fd69::4"} | routes
     assert ("172.30.0.0/16", "169.254.0.4", "254", "7") in names
@@ -72,41 +72,41 @@ def test_only_what_others_put_there_is_noted(namespace: Namespace) -> None:
 def test_what_was_taken_away_is_put_back_as_it_was(namespace: Namespace) -> None:
     """With source, MTU, metric, table, label, scope and lifetimes; what is there already is no error."""
     before = seen(namespace)
-    kept = of_links(namespace.call(standing.noted), {"br-ex"})
-    namespace.call(lambda: standing.take(kept))
-    assert namespace.call(standing.noted) == ()
-    namespace.call(lambda: standing.take(kept))
-    assert namespace.call(lambda: standing.put(kept)) == ()
+    kept = of_links(namespace.call(netlink.noted), {"br-ex"})
+    namespace.call(lambda: netlink.take(kept))
+    assert namespace.call(netlink.noted) == ()
+    namespace.call(lambda: netlink.take(kept))
+    assert namespace.call(lambda: netlink.put(kept)) == ()
     assert seen(namespace) == before
-    assert namespace.call(lambda: standing.put(kept)) == ()
+    assert namespace.call(lambda: netlink.put(kept)) == ()
     assert seen(namespace) == before
 
 
 def test_a_link_that_was_made_again_gets_it_too(namespace: Namespace) -> None:
     """Its number is another one."""
     before = seen(namespace)
-    kept = of_links(namespace.call(standing.noted), {"br-ex"})
+    kept = of_links(namespace.call(netlink.noted), {"br-ex"})
     namespace.ip("link del br-ex", "link add other0 type veth peer name other9", *MAKE, *OURS)
-    assert namespace.call(lambda: standing.put(kept)) == ()
+    assert namespace.call(lambda: netlink.put(kept)) == ()
     assert seen(namespace) == before
 
 
 def test_what_the_kernel_refuses_is_named(namespace: Namespace) -> None:
     """A route whose next hop is not reachable any more, and a link that is gone; the rest is put back."""
-    kept = of_links(namespace.call(standing.noted), {"br-ex"})
-    namespace.call(lambda: standing.take(kept))
+    kept = of_links(namespace.call(netlink.noted), {"br-ex"})
+    namespace.call(lambda: netlink.take(kept))
     gone = replace(kept[0], link="gone0")
     route = next(each for each in kept if each.name[0] == "172.30.0.0/16")
-    refused = namespace.call(lambda: standing.put((gone, route, kept[0])))
+    refused = namespace.call(lambda: netlink.put((gone, route, kept[0])))
     assert [(thing.name[0], why) for thing, why in refused] == [
         ("169.254.0.2", "No such device"),
         ("172.30.0.0/16", "Network is unreachable"),
     ]
-    assert [thing.name for thing in namespace.call(standing.noted)] == [kept[0].name]
+    assert [thing.name for thing in namespace.call(netlink.noted)] == [kept[0].name]
 
 
 def test_an_order_that_is_none_is_unavailable(namespace: Namespace) -> None:
     """As a list from a disk that lies may have."""
-    kept = of_links(namespace.call(standing.noted), {"br-ex"})
+    kept = of_links(namespace.call(netlink.noted), {"br-ex"})
     with pytest.raises(Unavailable):
-        namespace.call(lambda: standing.put((replace(kept[0], message="00"),)))
+        namespace.call(lambda: netlink.put((replace(kept[0], message="00"),)))

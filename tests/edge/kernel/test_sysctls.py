@@ -11,7 +11,7 @@ import pytest
 
 from edge.namespace import Namespace
 from nodenet.core.errors import Unavailable
-from nodenet.edge.kernel.sysctls import Sysctls
+from nodenet.edge.kernel.netlink import Sysctls
 
 pytestmark = pytest.mark.skipif(
     os.geteuid() != 0 or not shutil.which("nsenter") or not shutil.which("ip"),

@@ -11,7 +11,7 @@ import pytest
 
 from edge.kubernetes.api_server import ApiServer, Reply, Request, api_server, status
 from nodenet.core.errors import Forbidden, Postponed, Unavailable
-from nodenet.core.persistent_ips.api import Conflict
+from nodenet.core.persistent_ips.model import Conflict
 from nodenet.edge.kubernetes.cluster_api import ClusterApi
 
 PATH = "/apis/g/v1/things"

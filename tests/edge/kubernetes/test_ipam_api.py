@@ -11,9 +11,9 @@ import pytest
 
 from edge.kubernetes.api_server import ApiServer, Reply, Request, api_server, status
 from nodenet.core.errors import NodenetError
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Expired, Forbidden, NotFound
+from nodenet.core.persistent_ips.model import ApiAway, Conflict, Expired, Forbidden, NotFound
 from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
-from nodenet.ports.persistent_ips import IpamApi
+from nodenet.ports.kubernetes import IpamApi
 
 CLAIM = {"metadata": {"name": "vm.net", "namespace": "team", "resourceVersion": "7"}}
 NO_SUCH_KIND = Reply(404, b"404 page not found\n")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from edge.kubernetes.api_server import Reply, Request, api_server, status
-from nodenet.core.persistent_ips.api import ApiAway, Expired
+from nodenet.core.persistent_ips.model import ApiAway, Expired
 from nodenet.edge.kubernetes.session import LONGEST_REASON, MOST_BYTES, PAUSES, Answer, Session, event_error
 
 

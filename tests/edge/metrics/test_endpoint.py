@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager, closing, suppress
 
 import pytest
 
-from nodenet.edge.metrics.endpoint import MOST_BYTES, MOST_CONNECTIONS, MOST_OPEN, Endpoint
+from nodenet.edge.metrics import MOST_BYTES, MOST_CONNECTIONS, MOST_OPEN, Endpoint
 
 GET = b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n"
 

@@ -10,8 +10,8 @@ import structlog
 from structlog.testing import capture_logs
 
 from nodenet.core.messages import Message
-from nodenet.core.metrics.program import Program, ProgramMetrics
-from nodenet.edge.metrics.file import PAUSE_SECONDS, Metrics, MetricsFile
+from nodenet.core.metrics import Program, ProgramMetrics
+from nodenet.edge.metrics import PAUSE_SECONDS, Metrics, MetricsFile
 from virtual_time import VirtualLoop
 
 Shown = Metrics[list[str]]

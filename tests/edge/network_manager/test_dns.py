@@ -11,9 +11,9 @@ from typing import Any
 from edge.bus.test_connection import client, quiet, running
 from edge.crossing_bus import CrossingBus
 from edge.private_bus import PrivateBus
-from nodenet.core.resolver.view import ManagerDns
+from nodenet.core.resolver import ManagerDns
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
-from nodenet.edge.network_manager.dns import DNS_PATH, MANAGER, NAME, DnsManager
+from nodenet.edge.network_manager.state import DNS_MANAGER, DNS_PATH, MANAGER, DnsManager
 
 
 def entry(*domains: str) -> dict[str, Variant]:
@@ -65,7 +65,9 @@ async def manager(
 
 
 def changed_signal() -> Message:
-    return Message.new_signal(DNS_PATH, PROPERTIES, "PropertiesChanged", "sa{sv}as", [NAME, {}, ["Configuration"]])
+    return Message.new_signal(
+        DNS_PATH, PROPERTIES, "PropertiesChanged", "sa{sv}as", [DNS_MANAGER, {}, ["Configuration"]]
+    )
 
 
 async def test_it_is_asked_once_until_it_says_that_it_changed(private_bus: PrivateBus) -> None:

@@ -14,9 +14,8 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import NotAllowed, Unavailable
-from nodenet.core.network_manager.leases import is_held
-from nodenet.core.network_manager.objects import NAME, PATH
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import NAME, PATH, KeptProfile
+from nodenet.core.network_manager.state import is_held
 from nodenet.edge.bus.connection import PROPERTIES, Message, MessageType, Variant
 from nodenet.edge.network_manager.profiles import IN_MEMORY, IN_MEMORY_ONLY, TO_DISK, Profiles
 

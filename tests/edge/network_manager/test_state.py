@@ -13,8 +13,7 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import RollbackFailed, Unavailable
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
 from nodenet.edge.network_manager.state import NAME, PATH, NetworkManager
 

@@ -18,8 +18,8 @@ from typing import Any
 import pytest
 
 from nodenet.core.errors import NotAllowed, Unavailable
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.edge.open_vswitch.database import Ovsdb
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
+from nodenet.edge.open_vswitch import Ovsdb
 from unprivileged import unprivileged
 
 EMPTY = ["map", []]

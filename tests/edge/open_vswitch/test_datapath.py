@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.open_vswitch.datapath import has_family, has_kernel_datapath
+from nodenet.edge.open_vswitch import has_family, has_kernel_datapath
 
 
 @pytest.mark.parametrize(("name", "there"), [("nlctrl", True), ("nodenet_no_such", False)])

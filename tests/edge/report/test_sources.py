@@ -16,7 +16,7 @@ import pytest
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
-from nodenet.edge.report.sources import (
+from nodenet.edge.report import (
     MOST_MEMBERS,
     MOST_UNPACKED,
     Output,

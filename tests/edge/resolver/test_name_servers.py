@@ -9,7 +9,7 @@ from ipaddress import ip_address
 
 import pytest
 
-from nodenet.edge.resolver.name_servers import NameServers
+from nodenet.edge.resolver import NameServers
 
 LOOPBACK, OTHER = ip_address("127.0.0.1"), ip_address("127.0.0.9")
 NO_ROUTE = ip_address("2001:db8::53")

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.edge.resolver.probe import ResolverProbe
+from nodenet.edge.resolver import ResolverProbe
 
 LOOPBACK = ip_address("127.0.0.1")
 REST = bytes(8)

@@ -15,7 +15,7 @@ from edge.crossing_bus import CrossingBus
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import PublishFailed
 from nodenet.edge.bus.connection import Message
-from nodenet.edge.resolver.resolved import NAME, UNIT, Resolved
+from nodenet.edge.resolver import NAME, UNIT, Resolved
 from nodenet.edge.systemd.manager_object import MANAGER, PATH
 from nodenet.edge.systemd.manager_object import NAME as SYSTEMD
 

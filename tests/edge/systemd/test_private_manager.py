@@ -7,9 +7,8 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
-from nodenet.edge.systemd import private_manager
-from nodenet.edge.systemd.private_manager import parse_shown, parse_states
+from nodenet.core.node_ip.published_files import UnitEnvironment
+from nodenet.edge.systemd.units import environment, parse_shown, parse_states
 
 SHOWN = """LoadState=loaded
 Environment="SPACES=a b" KUBELET_NODE_IP=192.0.2.5
@@ -74,7 +73,7 @@ async def test_a_systemctl_that_does_not_start_is_no_answer(monkeypatch: pytest.
     """As where no more processes can be started: that may pass."""
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(Unavailable, match="systemctl does not start: No such file or directory"):
-        await private_manager.environment("kubelet.service")
+        await environment("kubelet.service")
 
 
 @pytest.mark.parametrize(("word", "needed"), [("yes", True), ("no", False)])

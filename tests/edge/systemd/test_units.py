@@ -14,7 +14,7 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import Unavailable, UnitFailed
-from nodenet.core.network_manager.availability import Service
+from nodenet.core.network_manager.state import Service
 from nodenet.edge.bus.connection import Message, MessageType, Variant
 from nodenet.edge.systemd.manager_object import MANAGER, NAME, PATH
 from nodenet.edge.systemd.units import Systemd, Units

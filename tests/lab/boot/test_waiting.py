@@ -10,7 +10,7 @@ import pytest
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import PAUSES
+from nodenet.core.network_manager.state import PAUSES
 from story import RUN, STATIC, causes, node_file, nothing_left, settle, stage, status, story
 
 

@@ -37,15 +37,16 @@ from dataclasses import asdict
 from pathlib import Path
 from nodenet.core.br_ex import facts_json as bridge_facts_json
 from nodenet.core.errors import Unavailable
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.edge.files import disk as files
-from nodenet.edge.kernel import netlink, standing
+from nodenet.edge.kernel import netlink
+from nodenet.edge.kernel import netlink as standing
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.network_manager.profiles import Profiles
 from nodenet.edge.nmstate.client import Nmstate
-from nodenet.edge.open_vswitch.database import Ovsdb
-from nodenet.edge.kernel.sysctls import Sysctls
+from nodenet.edge.open_vswitch import Ovsdb
+from nodenet.edge.kernel.netlink import Sysctls
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.apply.network_before import ProfileKeeper
 

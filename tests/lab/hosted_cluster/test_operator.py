@@ -29,8 +29,7 @@ from hosted_operators import (
 from ipam_site import manifest
 from kube_nodes import add_node
 from nodenet import __version__
-from nodenet.core.hosted_cluster.cluster_status import OPERATOR, PATH
-from nodenet.core.hosted_cluster.events import EVENTS, News, event
+from nodenet.core.hosted_cluster.cluster_status import EVENTS, OPERATOR, PATH, News, event
 
 FORBIDDEN, CONFLICT = 403, 409
 ONE = {"fieldSelector": "metadata.name=cluster"}

@@ -10,7 +10,7 @@ from harness import Dhcp, Ipv6, Lab, Lan
 from hosted_watch import stage_ended
 from lookups import resolv_conf, servers, until_first
 from nodenet.core.hosted_services.cluster import Cached, render_cached
-from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS
+from nodenet.core.hosted_services.dns import PATIENCE_SECONDS
 from story import causes, nothing_left, ready_monotonic, settle, stage
 
 API_INT, API, APP = "api-int.c.example.com", "api.c.example.com", "console.apps.c.example.com"

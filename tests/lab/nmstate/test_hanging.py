@@ -7,7 +7,7 @@ from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node, eventually
 from harness.product import PACKAGES
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from saboteur import add_saboteur
 from story import STATIC, causes, checkpoints, mtu, node_file, nothing_left, settle, shorter, stage, status, story
 
@@ -73,7 +73,7 @@ TAG = f"c{PYTHON.replace('.', '').replace('python', 'python-')}"
 SHORT = 40
 """Seconds for which a file is tried again, and an undo waited for, in the place of five minutes."""
 AT_MOST = {
-    "nodenet/core/apply/retry.py": ("BUDGET_SECONDS = 300.0", f"BUDGET_SECONDS = {SHORT}.0"),
+    "nodenet/core/apply/new_file.py": ("BUDGET_SECONDS = 300.0", f"BUDGET_SECONDS = {SHORT}.0"),
     "nodenet/stages/apply/undo.py": ("LONGEST_SECONDS = 300.0", f"LONGEST_SECONDS = {SHORT}.0"),
 }
 COMPILED = {

@@ -12,7 +12,7 @@ import staging
 from build_interpreter import Interpreter
 from factories import NO_BRIDGE, NodeFactory, uncaptured
 from harness import Flavour, Lan, Node
-from nodenet.core.resolver import resolv_conf
+from nodenet.core.resolver import HEADER, NOTE
 from package_builds import NEW, OLD, let_one_require_the_gate, published, starts_of_kubelet, wait_for, went_on
 from pinger import Pinger
 from story import CRIO, KUBELET, settle
@@ -82,7 +82,7 @@ def test_install_upgrade_downgrade_remove_purge(bare_node: NodeFactory, lan: Lan
     assert starts_of_kubelet(node) == 2
 
     let_one_require_the_gate(node)
-    node.write(RESOLV_CONF, (resolv_conf.HEADER + resolv_conf.NOTE).decode() + "nameserver 10.88.0.1\n")
+    node.write(RESOLV_CONF, (HEADER + NOTE).decode() + "nameserver 10.88.0.1\n")
     dpkg(node, "--remove", "nodenet")
     went_on(node)
     assert node.run(f"ls {KUBELET} {CRIO}", check=False).stdout == ""

@@ -12,7 +12,7 @@ from br_ex.test_more import DEFAULT
 from factories import NodeFactory
 from harness import Flavour, Shell
 from metrics_text import parsed
-from nodenet.core.metrics import program
+from nodenet.core.metrics import FAMILIES
 from nodenet.core.status import metrics
 from story import CLUSTER, STATIC, network, node_file, settle, stage, status, with_mtu
 
@@ -113,7 +113,7 @@ def test_a_reload_that_takes_the_node_ip_says_so(product_node: NodeFactory, tmp_
     assert_report_without_secrets(node)
     node.run("systemctl stop nodenetd")
     for place in METRICS:
-        found = parsed(node.run(["cat", place]).stdout, (*program.FAMILIES, *metrics.FAMILIES))
+        found = parsed(node.run(["cat", place]).stdout, (*FAMILIES, *metrics.FAMILIES))
         values = {(one.family, *(value for _, value in one.labels)): one.value for one in found}
         assert values["nodenet_running", "nodenetd"] == 0
         assert values["nodenet_events_total", "nodenetd", "node_ip_drift"] == 1

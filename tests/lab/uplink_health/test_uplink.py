@@ -7,13 +7,13 @@ from typing import Any
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
-from nodenet.core.common_wake import BEAT_SECONDS, until_common
 from nodenet.core.messages import Message
+from nodenet.core.since import BEAT_SECONDS, until_common
 from story import STATIC, causes, network, node_file, settle, shorter, status, story
 
 BRIDGED = {"/etc/nodenet/nodenet.toml.d/10-lab.toml": 'network_type = "OVNKubernetes"\n[bridge]\ndatapath = "netdev"\n'}
 SHORTER = {
-    "nodenet/core/common_wake.py": ("BEAT_SECONDS = 15.0", "BEAT_SECONDS = 1.0"),
+    "nodenet/core/since.py": ("BEAT_SECONDS = 15.0", "BEAT_SECONDS = 1.0"),
     "nodenet/loop/uplink.py": ("PROBE_SECONDS = 60.0", "PROBE_SECONDS = 4.0"),
 }
 """DNS servers are asked every two seconds then, and gateways every four."""

@@ -7,7 +7,7 @@ from structlog.testing import capture_logs
 from fakes import BOOT_ID
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.messages import Message
-from nodenet.stages.apply.changed import log_changed
+from nodenet.stages.apply.history import log_changed
 
 LEFT = {"interfaces": [{"name": "eth0", "mtu": 9000}]}
 TEXT = "The network was not as an earlier boot had made it; worker-0.yml was applied again: eth0 (mtu)"

@@ -16,11 +16,9 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
+from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.links import Links
 from nodenet.stages.apply.changes import PATIENCE_SECONDS, Changes

@@ -12,9 +12,8 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import Link
 from nodenet.core.nmstate.failure import FailureKind
-from nodenet.core.probes.report import PATH
-from nodenet.core.probes.verdict import ProbeFailed
-from nodenet.stages.apply.duplicates import AGAIN_SECONDS, TIMES, UNIQUE_SECONDS
+from nodenet.core.probes.verdict import PATH, ProbeFailed
+from nodenet.stages.apply.probes import AGAIN_SECONDS, TIMES, UNIQUE_SECONDS
 from probes_rig import GATEWAY, NEW, ONLINE, Rig, SlowNeighbours, timed
 
 OTHER = bytes.fromhex("525400000008")

@@ -6,7 +6,7 @@ from structlog.testing import capture_logs
 
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.apply.failures import as_failure, with_more
+from nodenet.stages.apply.changes import as_failure, with_more
 
 
 def test_what_does_not_answer_in_an_apply_is_a_failed_try() -> None:

@@ -12,11 +12,9 @@ from fakes import FakeFiles, FakeKernel, FakeNeighbours, FakeOvsdb, FakeProfiles
 from nodenet.core.kernel.snapshot import Link, NextHop, Route, Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import KEYFILES, MADE_BY_NM, Device, Profile
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
-from nodenet.core.open_vswitch.ofports import render
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort, render
 from nodenet.edge.files.store import Store
-from nodenet.stages.apply.hand_over import HandOver
-from nodenet.stages.apply.ofports import Ofports
+from nodenet.stages.apply.hand_over import HandOver, Ofports
 from nodenet.stages.apply.records import OFPORTS
 
 ETH1 = Device("eth1", "ethernet", profile=Profile("u-1", "eth1", "802-3-ethernet", "eth1"))

@@ -8,12 +8,12 @@ from ipaddress import ip_address
 import pytest
 
 from fakes import FakeManager
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.ownership.things import Kind, Thing
-from nodenet.stages.apply.made_again import TRIES, MadeAgain
+from nodenet.stages.apply.others import TRIES, MadeAgain
 from stages.apply.test_others import ELSEWHERE, MASQUERADE, SERVICE, VIP, Rig
 
 ON_BRIDGE = Facts(selection=Selection(node_ips=(ip_address("192.0.2.7"),), link="br-ex"), bridge="br-ex")

@@ -14,8 +14,8 @@ from nodenet.core.change.model import TABLE, Event, State
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
+from nodenet.core.network_manager.state import Checkpoint
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.changes import Changes

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from fakes import FakeClock, FakeManager, FakeSystemd
-from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
+from nodenet.core.network_manager.state import PAUSES, ManagerState, Service
 from nodenet.stages.apply.network_manager import START_SECONDS, NetworkManagerStarter
 
 FAILED = Service(active_state="failed", result="start-limit-hit")

@@ -12,7 +12,7 @@ from pathlib import PurePath, PurePosixPath
 import pytest
 
 from fakes import FakeFiles, FakeNmstate
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.node_file import NodeFiles

@@ -12,7 +12,7 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Device, Profile
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 from nodenet.core.ownership.things import NO_OTHERS, Kind, Thing
 from nodenet.stages.apply.others import ASIDE, OthersOnLinks
 

@@ -25,11 +25,9 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
+from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.network_manager import START_SECONDS

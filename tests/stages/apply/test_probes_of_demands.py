@@ -13,7 +13,7 @@ from nodenet.core.apply.intent import ROLLBACK_SECONDS
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Route, Snapshot
-from nodenet.core.network_manager.leases import KEPT_SECONDS, LeaseMark
+from nodenet.core.network_manager.state import KEPT_SECONDS, LeaseMark
 from nodenet.core.node_file.content import Desired, parse
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.links import Demands, Lease

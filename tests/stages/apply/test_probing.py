@@ -14,11 +14,9 @@ from fakes import FakeKernel, FakeNeighbours, stage_edges
 from nodenet.core.errors import PublishFailed, StageFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.secret import Secrets
-from nodenet.core.probes.report import PATH
-from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.core.probes.verdict import PATH, ProbeFailed
 from nodenet.core.settings.model import Settings
-from nodenet.stages.apply.duplicates import UNIQUE_SECONDS
-from nodenet.stages.apply.probes import FORWARD_SECONDS, Probes
+from nodenet.stages.apply.probes import FORWARD_SECONDS, UNIQUE_SECONDS, Probes
 from nodenet.stages.apply.probing import UNDECIDED, probing_around
 from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, WISH, Rig, SlowNeighbours, file, probed, timed
 

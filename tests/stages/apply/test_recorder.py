@@ -14,9 +14,8 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read
-from nodenet.stages.apply.history import History, path_of
+from nodenet.stages.apply.history import History, Recorder, Story, path_of
 from nodenet.stages.apply.network_before import ProfileKeeper
-from nodenet.stages.apply.recorder import Recorder, Story
 
 FILE = read("w.yml", b"interfaces:\n- name: eth0\n  type: ethernet\n")
 OTHER = read("w.yml", b"interfaces:\n- name: eth1\n  type: ethernet\n")

@@ -8,7 +8,7 @@ import pytest
 from structlog.testing import capture_logs
 
 from nodenet.core.errors import Unavailable
-from nodenet.stages.apply.shielded import shielded
+from nodenet.stages.apply.changes import shielded
 
 
 async def work(done: list[str], error: Exception | None = None) -> str:

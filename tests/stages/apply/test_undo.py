@@ -16,11 +16,9 @@ from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.records import BRIDGE_INTENT, CHANGE, INTENT

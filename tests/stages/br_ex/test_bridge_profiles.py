@@ -10,9 +10,9 @@ import pytest
 
 from fakes import FakeManager, FakeProfiles, others_on_links
 from nodenet.core.errors import Unavailable
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Lease6, Profile
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.stages.br_ex.leases import BridgeProfiles
 
 PROFILE = Profile("u-1", "br-ex-if", "ovs-interface", "br-ex")

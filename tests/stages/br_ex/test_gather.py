@@ -15,7 +15,7 @@ from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch import OvsBridge
 from nodenet.core.settings.model import Datapath
 from nodenet.stages.br_ex.gather import DEFAULT_BRIDGE, EXTRA_BRIDGE, Gatherer
 

@@ -14,9 +14,8 @@ from br_ex_rig import NODE_IP, Rig
 from fakes import BOOT_ID, FakeKernel
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Problem, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.br_ex.record import BridgeRecord
@@ -24,8 +23,8 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import PAUSES, ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.state import PAUSES, ManagerState, Service
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT
 from nodenet.stages.br_ex.recovery import CONFIRM_SECONDS, LeasesFirst
 

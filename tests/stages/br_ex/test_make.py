@@ -19,7 +19,7 @@ from nodenet.core.change.record import Change, What, parse
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fakes import FakeFiles, FakeOvsdb, FakeProfiles
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import KEYFILES, MADE_BY_NM, Device, Profile
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 from nodenet.edge.files.store import Store
 from nodenet.stages.apply.records import OFPORTS
 from nodenet.stages.br_ex.ofports import KeepOfports

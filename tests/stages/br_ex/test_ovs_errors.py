@@ -9,7 +9,7 @@ import pytest
 from fakes import FakeOvsdb
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 from nodenet.stages.br_ex.ovs_errors import ovs_errors
 
 BROKEN = OvsInterface("eth0", error="could not open network device eth0 (No such device)")

@@ -13,17 +13,16 @@ from br_ex_rig import FLAG, MAC, NODE_IP, Rig
 from fakes import FakeProfiles
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Waiting
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.history.entry import Kind, Result
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip.select import Selection
 from nodenet.stages.apply.history import History
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE

@@ -12,14 +12,13 @@ from structlog.testing import capture_logs
 from br_ex_cases import CASES, facts_of
 from br_ex_rig import FLAG, LEASE, Rig
 from fakes import FakeNmstate, FakeProfiles
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Skipped, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Failed, Skipped, Waiting
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.history.entry import Kind, Result
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.select import Selection

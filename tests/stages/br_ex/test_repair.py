@@ -12,8 +12,7 @@ from br_ex_rig import NODE_IP, Rig
 from fakes import FakeOvsdb, FakeProfiles
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.change.way_back import way_back
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.stages.br_ex.repair import BridgeRepairer
 

@@ -13,15 +13,14 @@ from br_ex_rig import FLAG, NODE_IP, Rig, interrupted
 from fakes import BOOT_ID, FakeFiles, FakeKernel, FakeNmstate, FakeOvsdb, FakeSystemd
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Problem, Topic, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Problem, Topic, Waiting
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import NodenetError, PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.profiles import KEYFILES, Profile
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.rules import Rule as NodeIpRule
 from nodenet.core.node_ip.select import Candidate, Selection, Verdict

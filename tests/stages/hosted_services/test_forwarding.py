@@ -9,7 +9,7 @@ import pytest
 import structlog
 
 from fakes import BOOT_ID, FakeSysctls
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.errors import Unavailable
 from nodenet.core.hosted_services.dns import forwarding_link

@@ -12,10 +12,10 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import FakeClock, FakeFiles, FakeHost, FakeKernel, FakeOvsdb, FakeProbe, FakeServiceUnits, FakeTable
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.errors import NodenetError, Unavailable
-from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.paths import OWED_RESTART
+from nodenet.core.hosted_services import model
+from nodenet.core.hosted_services.model import OWED_RESTART
 from nodenet.core.hosted_services.units import DnsLook, Listener, Others, Running
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
@@ -188,7 +188,7 @@ async def test_it_starts_with_the_node_ip_and_answers_from_disk() -> None:
     await rig.served()
     assert rig.units.orders == [("start", UNIT)]
     assert f"listen-address={NODE_IP}\n" in rig.text(CONFIGURATION)
-    assert rig.text(paths.HOSTS).splitlines()[0] == f"{VIP} api-int.c.example.com"
+    assert rig.text(model.HOSTS).splitlines()[0] == f"{VIP} api-int.c.example.com"
     assert rig.dnsmasq.given == [((str(SITE),),)]
     assert rig.guard.rules
     assert str(NODE_IP) in rig.guard.rules
@@ -323,7 +323,7 @@ async def test_new_nodes_are_read_without_a_restart() -> None:
     await rig.served()
     rig.caches.write("nodes", cached([NODE]))
     await rig.look()
-    assert f"{NODE_IP} m0.c.example.com m0" in rig.text(paths.HOSTS)
+    assert f"{NODE_IP} m0.c.example.com m0" in rig.text(model.HOSTS)
     assert (rig.dnsmasq.hosts_read, rig.units.orders) == (1, [("start", UNIT)])
 
 
@@ -527,7 +527,7 @@ async def test_a_restart_that_an_earlier_nodenetd_owes_is_done_by_the_next() -> 
     await rig.look(facts=facts)
     await rig.look(facts=facts)
     assert rig.units.orders[orders:] == [("restart", UNIT)]
-    assert str(paths.OWED_RESTART) not in rig.files.content
+    assert str(model.OWED_RESTART) not in rig.files.content
 
 
 async def test_a_guard_that_was_flushed_is_put_back() -> None:

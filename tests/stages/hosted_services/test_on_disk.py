@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import Any
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.hosted_services.api_int import Trial, Way, render_trial
 from nodenet.core.hosted_services.cluster import Cached, render_cached
 from nodenet.core.hosted_services.model import Options, Origin, Role

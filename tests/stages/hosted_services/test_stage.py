@@ -9,19 +9,16 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from fakes import FakeClock, FakeFiles, FakeNodeDns, FakeOvsdb, FakeProbe, FakeServiceUnits, FakeTable
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services import paths
-from nodenet.core.hosted_services.model import Here, Inputs, Place, options_of
-from nodenet.core.hosted_services.paths import COMPANION
+from nodenet.core.hosted_services.dns import PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS
+from nodenet.core.hosted_services.model import COMPANION, STARTED, Here, Inputs, Place, options_of
 from nodenet.core.hosted_services.units import Running
-from nodenet.core.hosted_services.verdict import PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch import OvsBridge
 from nodenet.core.settings.model import Enabled, HostedMode, HostedSettings, KubernetesSettings, Settings
 from nodenet.stages.hosted_services.stage import (
     RETRY_SECONDS,
@@ -169,7 +166,7 @@ async def test_a_full_run_does_not_restart_the_companion_at_every_look() -> None
     assert rig.units.orders == [("start", COMPANION)]
     rig.files.broken = None
     assert (await rig.done()).problem is None
-    assert str(paths.STARTED) in rig.files.content
+    assert str(STARTED) in rig.files.content
 
 
 async def test_it_starts_the_companion_once_and_is_done_when_that_has_decided() -> None:
@@ -366,7 +363,7 @@ async def test_what_cannot_be_stopped_is_a_problem_and_tried_again() -> None:
     assert outcome.problem.cause == "Hosted services are not stopped: systemd refuses an order"
     rig.units.broken = None
     assert isinstance(await rig.attempt(), Skipped)
-    assert str(paths.STARTED) not in rig.files.content
+    assert str(STARTED) not in rig.files.content
 
 
 async def test_a_silent_systemd_is_waited_for_and_then_named() -> None:

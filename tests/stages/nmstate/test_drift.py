@@ -11,12 +11,11 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import FakeFiles, FakeKernel, FakeManager, FakeNmstate, FakeOvsdb, stage_edges
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Skipped
-from nodenet.core.boot.request import EVENT, Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Skipped
+from nodenet.core.boot.stage_state import EVENT, Request
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read

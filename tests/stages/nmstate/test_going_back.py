@@ -14,10 +14,9 @@ from nodenet.core.change.way_back import Network
 from nodenet.core.errors import Unavailable
 from nodenet.core.history import entry
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.records import CHANGE
 from stages.nmstate.test_stage import OLD, TEXT, Rig, quarantined

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import read
 from nodenet.stages.nmstate.job import Job

@@ -10,16 +10,15 @@ from structlog.testing import capture_logs
 from fakes import BOOT_ID, FakeClock, FakeFiles
 from nodenet.core.apply import new_file
 from nodenet.core.apply.new_file import NewFile
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Problem
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Done, Facts, Failed, Problem
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.boot.stages import Boot, new_boot
-from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import NodeFile, read
+from nodenet.core.since import BEAT_SECONDS
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import Trial, TrialState

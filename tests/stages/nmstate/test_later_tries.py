@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from fakes import FakeSystemd
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Failed, Problem
+from nodenet.core.boot.outcome import Facts, Failed, Problem
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.kubelets import KUBELET
+from nodenet.core.node_ip.published_files import KUBELET
 from nodenet.core.probes.verdict import ProbeFailed
-from nodenet.stages.nmstate.later_tries import LaterTries
+from nodenet.stages.nmstate.in_force import LaterTries
 
 REFUSED = Failed(Problem(Message.PROBE_FAILED, "in use", "Find the other host"), Facts())
 IN_USE, CUT_OFF = ProbeFailed(FailureKind.TAKEN, "in use"), ProbeFailed(FailureKind.PROBE, "no gateway")

@@ -5,15 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fakes import FakeClock, FakeFiles, FakeKernel, FakeSystemd
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Topic, Waiting
+from nodenet.core.boot.outcome import Facts, Topic, Waiting
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import read
 from nodenet.stages.nmstate.job import Job
-from nodenet.stages.nmstate.missing_links import MissingLinks
+from nodenet.stages.nmstate.links import MissingLinks
 
 FILE = read("worker-0.yml", b"interfaces:\n- name: eth9\n  type: ethernet\n")
 BY_MAC = b"interfaces: [{name: uplink, type: ethernet, identifier: mac-address, mac-address: '02:00:00:00:00:AA'}]\n"

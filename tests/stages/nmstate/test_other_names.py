@@ -7,8 +7,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fakes import BOOT_ID, FakeClock, FakeFiles, FakeKernel, FakeProfiles
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Waiting
+from nodenet.core.boot.outcome import Facts, Waiting
 from nodenet.core.change.way_back import Network
 from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.kernel.snapshot import Link, Snapshot
@@ -19,7 +18,7 @@ from nodenet.core.node_file.content import parse
 from nodenet.core.node_file.find import NodeFile, read
 from nodenet.stages.apply.history import History
 from nodenet.stages.nmstate.job import Job
-from nodenet.stages.nmstate.other_names import OtherNames
+from nodenet.stages.nmstate.links import OtherNames
 
 ONE, TWO = "52:54:00:00:00:01", "52:54:00:00:00:02"
 FILE = read("w.yml", b"interfaces:\n- name: eth0\n  type: ethernet\n")

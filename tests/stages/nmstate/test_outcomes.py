@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from nodenet.core.apply.retry import is_permanent
-from nodenet.core.boot.facts import Facts
+from nodenet.core.apply.new_file import is_permanent
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file.secret import Secrets
 from nodenet.core.probes.verdict import ProbeFailed
-from nodenet.stages.nmstate.outcomes import failed, without_secrets
+from nodenet.stages.nmstate.job import failed, without_secrets
 
 
 def test_a_failure_keeps_its_kind_and_loses_its_secrets() -> None:

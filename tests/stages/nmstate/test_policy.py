@@ -9,10 +9,10 @@ import pytest
 
 from fakes import FakeFiles, FakeManager, FakeNmstate, FakeProfiles
 from nodenet.core.boot.outcome import Done, Failed, Skipped, Topic, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.errors import NodeFileInvalid, PublishFailed
-from nodenet.core.network_manager.availability import ManagerState
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.policies import RECORD
@@ -153,5 +153,6 @@ async def test_a_policy_that_libnmstate_resolves_otherwise_is_refused() -> None:
     outcome = await node.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.problem.cause == "worker-0.yml cannot be resolved: another document"
+    assert "br-ex, which also has the MAC address of its NIC" in outcome.problem.remedy
     node.nmstate.difference_fails = NmstateFailure(FailureKind.KILLED, "it hangs")
     assert isinstance(await node.attempt(), Waiting)

@@ -12,12 +12,11 @@ from nodenet.core.boot.outcome import Done, Failed, Skipped, Waiting
 from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import RollbackFailed
-from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.network_manager.state import Checkpoint
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.kubelets import KUBELET
-from nodenet.core.node_ip.published_files import BRIDGE_UP
+from nodenet.core.node_ip.published_files import BRIDGE_UP, KUBELET
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import PATIENCE_SECONDS
 from stages.nmstate.test_stage import FILE, GATEWAY, ONLINE, StuckManager, lost_boots

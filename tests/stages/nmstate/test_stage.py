@@ -30,12 +30,11 @@ from fakes import (
     stage_edges,
 )
 from nodenet.core.apply import new_file
+from nodenet.core.apply.awaited_links import GRACE_SECONDS, SETTLE_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
-from nodenet.core.apply.unsettled import GRACE_SECONDS, SETTLE_SECONDS
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
@@ -43,29 +42,23 @@ from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.kubelets import KUBELET
+from nodenet.core.node_ip.published_files import KUBELET
 from nodenet.core.probes.questions import Scope
-from nodenet.core.probes.report import PATH
-from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.core.probes.verdict import PATH, ProbeFailed
 from nodenet.core.settings.model import Settings
 from nodenet.loop.attempts import behind_undo
 from nodenet.stages.apply.changes import Changes
-from nodenet.stages.apply.history import path_of
+from nodenet.stages.apply.history import Recorder, path_of
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import ProbeEdges, Probes
-from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import Undo
-from nodenet.stages.nmstate.going_back import GoingBack
-from nodenet.stages.nmstate.later_tries import LaterTries
-from nodenet.stages.nmstate.missing_links import MissingLinks
-from nodenet.stages.nmstate.other_names import OtherNames
-from nodenet.stages.nmstate.quarantine import Quarantine
-from nodenet.stages.nmstate.settling import Settling
+from nodenet.stages.nmstate.in_force import LaterTries
+from nodenet.stages.nmstate.links import MissingLinks, OtherNames, Settling
+from nodenet.stages.nmstate.quarantine import GoingBack, Quarantine
 from nodenet.stages.nmstate.stage import NmstateStage
 
 EDGES = ("files", "manager", "nmstate", "ovsdb", "clock", "profiles", "kernel", "neighbours", "standing")

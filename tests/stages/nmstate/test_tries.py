@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.stages.nmstate.tries import Tries
+from nodenet.stages.nmstate.in_force import Tries
 
 PASSES = NmstateFailure(FailureKind.UNAVAILABLE, "NetworkManager does not answer")
 STAYS = NmstateFailure(FailureKind.VERIFICATION, "no answer from eth0")

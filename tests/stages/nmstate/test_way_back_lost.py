@@ -11,15 +11,13 @@ import pytest
 from fakes import FakeFiles, FakeKernel, FakeManager, FakeNeighbours, FakeProfiles
 from nodenet.core.apply import new_file
 from nodenet.core.apply.intent import Phase
-from nodenet.core.apply.new_file import NewFile
-from nodenet.core.apply.retry import BUDGET_SECONDS
+from nodenet.core.apply.new_file import BUDGET_SECONDS, NewFile
 from nodenet.core.boot.outcome import Done, Failed, Outcome, Skipped, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.network_manager.checkpoint import Checkpoint
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
+from nodenet.core.network_manager.state import Checkpoint
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
 from nodenet.stages.apply.undo import PATIENCE_SECONDS

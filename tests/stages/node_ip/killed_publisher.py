@@ -20,9 +20,8 @@ from types import FrameType
 from typing import Any
 
 from fakes import BOOT_ID, FakeClock, FakeKernel, FakeManager, FakeProfiles
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Done, Facts
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_ip.last_published import SELECTION
@@ -32,8 +31,7 @@ from nodenet.core.node_ip.published_files import CRIO_DROP_IN, KUBELET_DROP_IN, 
 from nodenet.edge.files import disk as files
 from nodenet.stages.apply.network_manager import NetworkManagerStarter
 from nodenet.stages.node_ip.publish import RELOAD_OWED
-from nodenet.stages.node_ip.stage import NodeipStage
-from nodenet.stages.node_ip.waits import Waits
+from nodenet.stages.node_ip.stage import NodeipStage, Waits
 
 PUBLISHED = (KUBELET_DROP_IN, CRIO_DROP_IN, PRIMARY, RUN / "ipv4", RUN / "ipv6", RUN / "remote-worker")
 OLD = ("192.0.2.5", "2001:db8::5")

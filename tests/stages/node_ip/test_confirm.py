@@ -9,16 +9,14 @@ import pytest
 
 from fakes import FakeFiles, FakeKernel, FakeSystemd
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, V6, Rig, host
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Problem, Waiting
+from nodenet.core.boot.outcome import Done, Facts, Problem, Waiting
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import AddressFlag
 from nodenet.core.messages import Message
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
-from nodenet.core.node_ip.published_files import IPV4, REMOTE_WORKER, RUN
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
+from nodenet.core.node_ip.published_files import IPV4, REMOTE_WORKER, RUN, UnitEnvironment
 from nodenet.stages.node_ip.stage import BACK_SECONDS
 
 

@@ -3,12 +3,12 @@
 from ipaddress import ip_address
 from pathlib import PurePosixPath
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message
+from nodenet.core.node_ip.published_files import Override
 from nodenet.core.node_ip.select import Selection
-from nodenet.core.node_ip.unit_environment import Override
-from nodenet.stages.node_ip.problems import (
+from nodenet.stages.node_ip.publish import (
     conflicting,
     family_missing,
     listed,

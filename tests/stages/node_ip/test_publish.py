@@ -11,9 +11,8 @@ from structlog.testing import capture_logs
 
 from fakes import FakeFiles, FakeKernel, FakeSystemd
 from node_ip_rig import KUBELET, OTHER, PRIMARY, V4, Rig, host
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Topic, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Topic, Waiting
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message
@@ -21,7 +20,7 @@ from nodenet.core.node_ip import published_files
 from nodenet.core.node_ip.last_published import SELECTION
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import PolicyReading
-from nodenet.core.node_ip.unit_environment import UnitEnvironment
+from nodenet.core.node_ip.published_files import UnitEnvironment
 from nodenet.stages.node_ip.publish import RELOAD_OWED
 from nodenet.stages.node_ip.stage import BACK_SECONDS, RETRY_SECONDS
 

@@ -9,9 +9,8 @@ import pytest
 from structlog.testing import capture_logs
 
 from fakes import FakeClock, FakeFiles, FakeKernel, FakeProfiles
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Topic, Waiting, detail_of
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Topic, Waiting, detail_of
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import NodeFileInvalid, Unavailable
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message

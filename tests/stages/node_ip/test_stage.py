@@ -12,24 +12,21 @@ import pytest
 
 from fakes import FakeFiles, FakeKernel, FakeManager, FakeProfiles, FakeSystemd, stage_edges
 from node_ip_rig import DEFAULT, ETH0, KUBELET, LINK_LOCAL, OTHER, PRIMARY, V4, V6, Rig, host
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Topic, Waiting
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Done, Facts, Topic, Waiting
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.errors import NotAFile, PublishFailed, Unavailable
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState, Service
 from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.node_ip.hints import parse_value
+from nodenet.core.network_manager.state import ManagerState, Service
 from nodenet.core.node_ip.last_published import SELECTION
 from nodenet.core.node_ip.patience import ANSWER_SECONDS, MOST_SECONDS
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import Policy, parse_value
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading
 from nodenet.core.settings.model import OnFailure, Settings
 from nodenet.stages.node_ip.publish import RELOAD_OWED
-from nodenet.stages.node_ip.stage import BACK_SECONDS
-from nodenet.stages.node_ip.wiring import build
+from nodenet.stages.node_ip.stage import BACK_SECONDS, build
 
 
 async def test_the_choice_is_published_and_systemd_reads_it() -> None:

@@ -27,7 +27,7 @@ from fakes import (
 )
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.errors import (
     Busy,
     NodeFileInvalid,
@@ -39,11 +39,10 @@ from nodenet.core.errors import (
     UsageInvalid,
 )
 from nodenet.core.history.entry import Kind
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
 from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.probes.report import PATH as PROBES
+from nodenet.core.probes.verdict import PATH as PROBES
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import ASIDE, STAGED, Decision, TrialEnded, TrialOrder
 from nodenet.edge.files.disk import STRAY
@@ -51,7 +50,7 @@ from nodenet.stages.apply.history import History
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.policies import RECORD
 from nodenet.stages.apply.records import CHANGE, INTENT, NEW_FILE
-from nodenet.stages.trial.run import trial_of
+from nodenet.stages.trial import trial_of
 from probes_rig import GATEWAY, ONLINE
 
 TEXT = b"interfaces:\n- name: eth0\n  type: ethernet\n  mtu: 1400\n"

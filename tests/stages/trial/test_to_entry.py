@@ -13,8 +13,7 @@ from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.trial.trial import Decision, TrialEnded, TrialOrder
 from nodenet.stages.apply.history import History, path_of

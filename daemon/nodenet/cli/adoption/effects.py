@@ -16,7 +16,7 @@ from nodenet.cli.adoption import gather
 from nodenet.cli.adoption.gather import Before, forget, to_disk, to_memory
 from nodenet.cli.ask import system_bus
 from nodenet.cli.outputs import note
-from nodenet.core.adoption.facts import FAILED, INACTIVE, RUNNING, UnitState, unit_states
+from nodenet.core import resolver
 from nodenet.core.adoption.former_chain import (
     COMPANIONS,
     DNS,
@@ -28,23 +28,23 @@ from nodenet.core.adoption.former_chain import (
     held,
     is_copy,
 )
-from nodenet.core.adoption.steps import Kind, Step
+from nodenet.core.adoption.steps import FAILED, INACTIVE, RUNNING, Kind, Step, UnitState, unit_states
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.errors import StageFailed, Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.core.node_ip.kubelets import RANCHER, Wiring
 from nodenet.core.node_ip.published_files import (
     NAMES_NODE_IPS,
+    RANCHER,
     Publication,
+    Wiring,
     files,
     node_ips,
     without_arguments,
 )
-from nodenet.core.resolver import resolv_conf
-from nodenet.core.resolver.view import DROP_IN, LEFT_ALONE, RESOLV_CONF, names
+from nodenet.core.resolver import DROP_IN, LEFT_ALONE, RESOLV_CONF, names
 from nodenet.core.status.document import has_vanished
 from nodenet.edge.files import disk
-from nodenet.edge.network_manager.dns import DnsManager
+from nodenet.edge.network_manager.state import DnsManager
 from nodenet.edge.systemd.systemctl import show, systemctl
 
 # How does the node lose what nodenetd wrote below /etc, when nodenet leaves it?
@@ -59,11 +59,11 @@ def take_note_out(servers: tuple[IPAddress, ...] = ()) -> None:
     NetworkManager writes the file again where it did not because of nodenetd. Raises PublishFailed, Unavailable.
     """
     content = disk.read(RESOLV_CONF)
-    if content is not None and resolv_conf.is_ours(content) and not Path(RESOLV_CONF).is_symlink():
-        fresh = resolv_conf.without_note(content)
+    if content is not None and resolver.is_ours(content) and not Path(RESOLV_CONF).is_symlink():
+        fresh = resolver.without_note(content)
         for server in servers:
-            fewer = resolv_conf.without(fresh, server)
-            fresh = fewer if resolv_conf.nameservers(fewer) else fresh
+            fewer = resolver.without(fresh, server)
+            fresh = fewer if resolver.nameservers(fewer) else fresh
         disk.write(RESOLV_CONF, fresh)
     if disk.remove(LEFT_ALONE) and (why := asyncio.run(_read_configuration())):
         note(f"nodenetctl: NetworkManager did not read its configuration: {why}. Run `nmcli general reload`")

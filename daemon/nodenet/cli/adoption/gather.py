@@ -15,7 +15,6 @@ import structlog
 
 from nodenet.cli import facts_here, status
 from nodenet.cli.ask import system_bus
-from nodenet.core.adoption.facts import MASKED, AdoptionFacts, SeenBridge, UnitState, in_charge, open_trial, unit_states
 from nodenet.core.adoption.former_chain import (
     COMPANIONS,
     CONFIGURING,
@@ -35,7 +34,16 @@ from nodenet.core.adoption.former_chain import (
     gate_copy,
     held,
 )
-from nodenet.core.adoption.steps import listed
+from nodenet.core.adoption.steps import (
+    MASKED,
+    AdoptionFacts,
+    SeenBridge,
+    UnitState,
+    in_charge,
+    listed,
+    open_trial,
+    unit_states,
+)
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.condition import Owner, condition_of, profiles_of
 from nodenet.core.br_ex.record import BridgeRecord
@@ -43,20 +51,19 @@ from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.change import record as change_record
 from nodenet.core.change.record import What
 from nodenet.core.errors import NodenetError, PublishFailed, SettingsInvalid, Unavailable
-from nodenet.core.hostname.name import normalised
+from nodenet.core.hostname import normalised
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_file.find import APPLIED, Rivals, search
 from nodenet.core.node_ip.published_files import NAMES_NODE_IPS, node_ips
-from nodenet.core.resolver import resolv_conf
-from nodenet.core.resolver.view import RESOLV_CONF
+from nodenet.core.resolver import MAX_SERVERS, RESOLV_CONF, nameservers
 from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import flat, parse
 from nodenet.core.value import frozen
-from nodenet.edge.adoption.interrupted import interrupted
+from nodenet.edge.adoption import interrupted
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
@@ -258,7 +265,7 @@ def before() -> Before:
     """Return what must not change, as it is now. Raises PublishFailed, Unavailable."""
     published, _ = _published()
     links = {entry.address: entry.link for entry in netlink.snapshot().addresses}
-    servers = resolv_conf.nameservers(disk.read(RESOLV_CONF))[: resolv_conf.MAX_SERVERS]
+    servers = nameservers(disk.read(RESOLV_CONF))[:MAX_SERVERS]
     return Before(tuple((address, links.get(address)) for address in published), servers)
 
 
@@ -287,7 +294,7 @@ def changed_node_file(settings: Settings) -> str:
 log = structlog.get_logger()
 
 IN_CHARGE = 3
-"""The exit code that keeps nodenetd from starting; ``core.adoption.skipped`` and the gate of kubelet know it.
+"""The exit code that keeps nodenetd from starting; ``core.adoption.former_chain`` and the gate of kubelet know it.
 
 No error of Python, of a shell or of systemd has it.
 """

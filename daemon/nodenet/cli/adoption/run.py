@@ -17,13 +17,12 @@ from nodenet.cli.adoption import gather
 from nodenet.cli.adoption.effects import Effects
 from nodenet.cli.outputs import note, printable
 from nodenet.core.adoption import former_chain as records
-from nodenet.core.adoption.facts import AdoptionFacts
 from nodenet.core.adoption.former_chain import AdoptionRecord
-from nodenet.core.adoption.steps import Ended, Event, Step, walk
+from nodenet.core.adoption.steps import AdoptionFacts, Ended, Event, Step, walk
 from nodenet.core.errors import AccessDenied, Busy, NodenetError, PublishFailed, StageFailed
 from nodenet.core.messages import Message
 from nodenet.core.value import frozen
-from nodenet.edge.adoption.interrupted import LOCK
+from nodenet.edge.adoption import LOCK
 from nodenet.edge.clock import boot_id
 from nodenet.edge.files import disk
 from nodenet.edge.systemd.journal import Journal

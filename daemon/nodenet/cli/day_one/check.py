@@ -48,7 +48,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     """Print the findings; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
     from nodenet.cli.day_one.findings import gathered  # noqa: PLC0415
-    from nodenet.core.day_one import report  # noqa: PLC0415
+    from nodenet.core.day_one import rules as report  # noqa: PLC0415
     from nodenet.core.node_file.finding import Severity  # noqa: PLC0415
 
     listing = folder.listed(arguments.path)

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
-from nodenet.core.day_one import host_rules, reading, report
-from nodenet.core.day_one.early import early
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one import host_rules, reading
+from nodenet.core.day_one import rules as report
+from nodenet.core.day_one.document import early
 from nodenet.core.day_one.host_rules import Manifest, machine_configs, of_network_config
-from nodenet.core.day_one.hosts import Cluster, Host, bare_metal_hosts, cluster_of, doubled
+from nodenet.core.day_one.machine_config import Cluster, Host, bare_metal_hosts, cluster_of, doubled
 from nodenet.core.day_one.node_rules import Judgement, Step, Summary, broken_together, judge, machine_config_size
-from nodenet.core.day_one.recognise import named_for_another_tool, template
-from nodenet.core.day_one.rules import Found, Rule, misread, of, ordered
+from nodenet.core.day_one.reading import ArtefactInvalid
+from nodenet.core.day_one.rules import Found, Rule, misread, named_for_another_tool, of, ordered, template
 from nodenet.core.errors import NodeFileInvalid, NodenetError, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import policy
@@ -33,8 +33,14 @@ from nodenet.core.value import frozen
 
 
 def refuse(files: Mapping[str, bytes], step: Step) -> None:
-    """Print what is wrong with node files that are to become an artefact. Raises NodeFileInvalid for an error."""
-    found = ordered(each for file, content in files.items() for each in judge(file, content, step).findings)
+    """Print what is wrong with node files that are to become an artefact: each, and all together, as `check` does.
+
+    Raises NodeFileInvalid for an error.
+    """
+    judged = {file: judge(file, content, step) for file, content in files.items()}
+    summaries = {Path(file).name: each.summary for file, each in judged.items() if each.summary is not None}
+    together = broken_together(summaries, {Path(file).name: file for file in files})
+    found = ordered([*(each for one in judged.values() for each in one.findings), *together])
     if printed([each for each in found if each.severity is Severity.ERROR]):
         wrong = len({each.file for each in found if each.severity is Severity.ERROR})
         said = "1 node file has errors" if wrong == 1 else f"{wrong} node files have errors"

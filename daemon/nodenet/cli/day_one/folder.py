@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path, PurePosixPath
 
 from nodenet.cli.outputs import printable
-from nodenet.core.day_one.files import MOST_BYTES, ArtefactInvalid, CarriedFile
+from nodenet.core.day_one.reading import MOST_BYTES, ArtefactInvalid, CarriedFile
 from nodenet.core.errors import NodeFileInvalid, PublishFailed, UsageInvalid
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.value import frozen

@@ -9,8 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
-from nodenet.core.day_one.files import ArtefactInvalid, CarriedFile
 from nodenet.core.day_one.machine_config import files_in_ignition, render_ignition
+from nodenet.core.day_one.reading import ArtefactInvalid, CarriedFile
 from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 # An Ignition configuration that carries node files or keyfiles; with --extract, the files of one.
@@ -135,8 +135,10 @@ def _node_files(path: Path) -> list[CarriedFile]:
 
 def _settings(path: Path) -> CarriedFile:
     from nodenet.core.day_one import reading  # noqa: PLC0415
-    from nodenet.core.day_one.hosts import cluster_of  # noqa: PLC0415
-    from nodenet.core.day_one.machine_config import settings_of  # noqa: PLC0415
+    from nodenet.core.day_one.machine_config import (  # noqa: PLC0415
+        cluster_of,
+        settings_of,
+    )
 
     text = folder.read(path, folder.MOST_MANIFEST_BYTES).decode()
     cluster, found = cluster_of(str(path), reading.tree(str(path), text))
@@ -185,7 +187,7 @@ def add_secret(parser: argparse.ArgumentParser) -> None:
 def run_secret(arguments: argparse.Namespace) -> int:
     """Print or write them; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
-    from nodenet.core.day_one import bare_metal_host  # noqa: PLC0415
+    from nodenet.core.day_one import manifests as bare_metal_host  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     if arguments.extract is not None:
@@ -208,8 +210,8 @@ def run_secret(arguments: argparse.Namespace) -> int:
 
 
 def _manifest(arguments: argparse.Namespace) -> str:
-    from nodenet.core.day_one import bare_metal_host  # noqa: PLC0415
-    from nodenet.core.day_one.bare_metal_host import named  # noqa: PLC0415
+    from nodenet.core.day_one import manifests as bare_metal_host  # noqa: PLC0415
+    from nodenet.core.day_one.manifests import named  # noqa: PLC0415
 
     text = folder.read(arguments.bmh, folder.MOST_MANIFEST_BYTES).decode()
     try:
@@ -219,7 +221,7 @@ def _manifest(arguments: argparse.Namespace) -> str:
 
 
 def _extract_secret(arguments: argparse.Namespace) -> int:
-    from nodenet.core.day_one import bare_metal_host  # noqa: PLC0415
+    from nodenet.core.day_one import manifests as bare_metal_host  # noqa: PLC0415
 
     text = folder.read(arguments.extract, folder.MOST_MANIFEST_BYTES).decode()
     try:
@@ -251,7 +253,7 @@ def add_install_config(parser: argparse.ArgumentParser) -> None:
 def run_install_config(arguments: argparse.Namespace) -> int:
     """Print or write it; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
-    from nodenet.core.day_one import install_config  # noqa: PLC0415
+    from nodenet.core.day_one import manifests as install_config  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     if arguments.extract:

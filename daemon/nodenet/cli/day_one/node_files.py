@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import Table, note, printable
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
@@ -31,7 +31,8 @@ def add_early(parser: argparse.ArgumentParser) -> None:
 def run_early(arguments: argparse.Namespace) -> int:
     """Write them; return the exit code. Raises NodenetError, with nothing written when one file is refused."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
-    from nodenet.core.day_one import document, early  # noqa: PLC0415
+    from nodenet.core.day_one import document  # noqa: PLC0415
+    from nodenet.core.day_one import document as early  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     folder.needs_folder_output(arguments)
@@ -69,7 +70,7 @@ def run_from_csv(arguments: argparse.Namespace) -> int:
     """Write them; return the exit code. Raises NodenetError, with nothing written when one file is refused."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
-    from nodenet.core.hostname.name import normalised  # noqa: PLC0415
+    from nodenet.core.hostname import normalised  # noqa: PLC0415
     from nodenet.core.node_file import host_values  # noqa: PLC0415
 
     folder.needs_folder_output(arguments)
@@ -272,7 +273,7 @@ def run_show(arguments: argparse.Namespace) -> int:
 
 def _of_host(host: str, names: tuple[str, ...]) -> str:
     """Return the file that *host* gets; say why. Raises UsageInvalid, NodeFileInvalid."""
-    from nodenet.core.hostname.name import normalised, why_invalid  # noqa: PLC0415
+    from nodenet.core.hostname import normalised, why_invalid  # noqa: PLC0415
     from nodenet.core.node_file.find import search  # noqa: PLC0415
 
     if why := why_invalid(normalised(host)):

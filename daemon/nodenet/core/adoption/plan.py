@@ -10,7 +10,6 @@ import re
 from collections.abc import Iterator
 from ipaddress import ip_address
 
-from nodenet.core.adoption.facts import ACTIVE, ENABLED_STATES, FAILED, LOADED, MASKED, RUNNING, AdoptionFacts
 from nodenet.core.adoption.former_chain import (
     MAIN,
     MARKER,
@@ -22,16 +21,23 @@ from nodenet.core.adoption.former_chain import (
     adopted_units,
 )
 from nodenet.core.adoption.steps import (
+    ACTIVE,
     CHECK_ADOPTED,
     CHECK_HANDED_BACK,
     ENABLED,
+    ENABLED_STATES,
+    FAILED,
     FORGOTTEN,
+    LOADED,
     MARKED,
+    MASKED,
     NOT_HELD,
     PREPENDER_STOPPED,
     RESOLV_CONF_GIVEN_BACK,
     RESOLV_CONF_KEPT,
+    RUNNING,
     STARTED,
+    AdoptionFacts,
     Step,
     bridge_in_memory,
     bridge_saved,

@@ -8,7 +8,7 @@ state was never verified.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import fields as fields_of
 from dataclasses import replace
 from enum import StrEnum
@@ -16,7 +16,7 @@ from functools import lru_cache
 from types import UnionType
 from typing import Any
 
-from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.state import Checkpoint
 from nodenet.core.record_version import fields
 from nodenet.core.value import frozen
 
@@ -178,3 +178,27 @@ def _has_our_time(checkpoint: Checkpoint, end: float) -> bool:
     if checkpoint.seconds is None:
         return True
     return ROLLBACK_SECONDS <= checkpoint.seconds <= ROLLBACK_SECONDS + end - checkpoint.created + 1
+
+
+MOST = 8
+"""Links in one line of the journal."""
+SILENT = frozenset({"name", "type", "state", "identifier"})
+"""Keys of each link in a difference, whatever differs."""
+
+
+def was_good(record: Intent | None, boot_id: str) -> bool:
+    """Return whether an apply of an earlier boot has made the network of *record*, and nothing has been tried since."""
+    return record is not None and record.phase is Phase.GOOD and record.boot_id != boot_id
+
+
+def summary(difference: Mapping[str, Any]) -> str:
+    """Return what is in libnmstate's *difference*: each link with its keys, then the other keys of the document."""
+    links = [_link(item) for item in difference.get("interfaces", ())]
+    more = [f"{len(links) - MOST} more links"] if len(links) > MOST else []
+    others = [key for key, value in difference.items() if key != "interfaces" and value]
+    return ", ".join([*links[:MOST], *more, *others])
+
+
+def _link(item: Mapping[str, Any]) -> str:
+    keys = sorted(item.keys() - SILENT)
+    return f"{item.get('name')} ({', '.join(keys)})" if keys else str(item.get("name"))

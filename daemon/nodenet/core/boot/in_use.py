@@ -8,10 +8,19 @@ from dataclasses import replace
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
-from nodenet.core.node_ip import kubelets, published_files
-from nodenet.core.node_ip.environment import drop_in_variables
-from nodenet.core.node_ip.kubelets import FLAG, KUBELET, MICROK8S, RANCHER, Wiring
-from nodenet.core.node_ip.published_files import CRIO, Publication, PublishedFile
+from nodenet.core.node_ip import published_files
+from nodenet.core.node_ip import published_files as kubelets
+from nodenet.core.node_ip.published_files import (
+    CRIO,
+    FLAG,
+    KUBELET,
+    MICROK8S,
+    RANCHER,
+    Publication,
+    PublishedFile,
+    Wiring,
+    drop_in_variables,
+)
 
 PEOPLE = {
     KUBELET: "kubelet",

@@ -1,17 +1,14 @@
-"""What is one stage doing, and how do an attempt, an event or the time change its status?
-
-One table has every change of status that is allowed. The order of the stages, READY and the node's health are in
-``core.boot.stages``.
-"""
+"""Where does a stage stand: its status, its times, who asked for it, and who inhibits it?"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import replace
 from enum import StrEnum
 
 from nodenet.core.boot.outcome import (
-    NEVER,
+    NOT_AGAIN,
     Again,
     Done,
     Failed,
@@ -23,10 +20,113 @@ from nodenet.core.boot.outcome import (
     again_of,
     detail_of,
 )
-from nodenet.core.boot.pace import FRESH, Pace
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.errors import Busy, UsageInvalid
+from nodenet.core.since import backoff
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
+
+FIRST_SECONDS, LONGEST_SECONDS = 10.0, 900.0
+"""How long after a failure events do not wake its stage: doubled with each failure in a row. A rollback activates the
+uplink, and DHCP answers within some seconds: those events are our own."""
+BURST, WINDOW_SECONDS = 10, 1.0
+"""So many attempts in so many seconds are answers to events; more are a loop that spins."""
+
+
+@frozen
+class Pace:
+    """The attempts of one stage lately; times in seconds of CLOCK_BOOTTIME."""
+
+    failures: int = 0
+    """In a row."""
+    attempts: int = 0
+    """In the present window."""
+    window: float = -math.inf
+    """When that began."""
+    deaf_until: float = -math.inf
+    """No event wakes the stage before."""
+    rests_until: float = -math.inf
+    """Nothing at all does."""
+
+    def after(self, now: float, *, failed: bool | None) -> Pace:
+        """Return the pace after an attempt that *failed* or not; None: it has to wait, which says neither."""
+        failures = self.failures if failed is None else self.failures + 1 if failed else 0
+        fresh = now - self.window >= WINDOW_SECONDS
+        window, attempts = (now, 1) if fresh else (self.window, self.attempts + 1)
+        rests = window + WINDOW_SECONDS if attempts >= BURST else -math.inf
+        deaf = now + backoff(failures, FIRST_SECONDS, LONGEST_SECONDS) if failed else self.deaf_until
+        return Pace(failures, attempts, window, deaf if failures else -math.inf, rests)
+
+    def wakes(self, now: float) -> float:
+        """Return when an event of *now* wakes the stage."""
+        return max(now, self.deaf_until, self.rests_until)
+
+
+FRESH = Pace()
+
+
+BOOT = "boot"
+EVENT = "event"
+"""A later look, for an event on the host or because its time has come."""
+EDIT = "edit"
+"""An edit that was seen while the boot waits."""
+TRIAL = "trial"
+"""The end of a trial: what its administrator has asked for is an entry of its own."""
+RELOAD = "reload"
+RESELECT = "reselect"
+REMOVE = "bridge remove"
+
+
+@frozen
+class Request:
+    """The orders for one attempt. *run* is the number of the run: it grows with each order."""
+
+    run: int = 0
+    retry_refused: bool = False
+    """Try again what was refused earlier in this boot."""
+    by_name: bool = False
+    """This stage itself was named (RunStage), not one before it."""
+    reselect: bool = False
+    """Select the node IPs again and ignore the published ones."""
+    remove_bridge: bool = False
+    """Remove the bridges."""
+    prune: bool = False
+    """Remove what earlier node files have left over."""
+    as_read: bool = False
+    """Apply no node file but the one that was read last: an edit of it waits for a reload."""
+    who: str = BOOT
+    """What or who asked for it, for the history."""
+
+    @property
+    def carried_out(self) -> Request:
+        """The request as a later look at the same run gets it: nothing is ordered any more."""
+        return Request(self.run, who=EVENT)
+
+    @property
+    def behind(self) -> Request:
+        """The request for the stages behind the one that was asked for."""
+        return Request(self.run, self.retry_refused, prune=self.prune, who=self.who)
+
+    def also(self, other: Request) -> Request:
+        """Return both requests as one: an order that was not carried out yet is not lost by the *other*, later one."""
+        return Request(
+            max(self.run, other.run),
+            self.retry_refused or other.retry_refused,
+            self.by_name or other.by_name,
+            self.reselect or other.reselect,
+            self.remove_bridge or other.remove_bridge,
+            self.prune or other.prune,
+            other.as_read,
+            other.who,
+        )
+
+
+def run(stage: str) -> str:
+    """Return what asks for a run of *stage* by name: making br-ex has a verb of its own."""
+    return "bridge make" if stage == StageName.CONFIGURE_OVS else f"run {stage}"
+
+
+NOTHING = Request()
+"""Nothing is ordered: the stage does its ordinary work."""
 
 
 class Status(StrEnum):
@@ -72,7 +172,7 @@ class StageState:
     problem: Problem | None = None
     logged: Problem | None = None
     """The last problem that has its line in the journal: one that stays gets no second line."""
-    again: Again = NEVER
+    again: Again = NOT_AGAIN
     due: float | None = None
     """When it is looked at again, whatever happens."""
     waited: float = 0.0
@@ -154,3 +254,56 @@ class StageState:
             return self
         wakes = self.pace.wakes(now)
         return replace(self, due=wakes if self.due is None else min(self.due, wakes))
+
+
+MAX_INHIBITORS = 64
+"""More at once are a program that leaks."""
+
+
+@frozen
+class Inhibitor:
+    """One holder of a stage; *number* distinguishes two with the same words."""
+
+    stage: StageName
+    who: str
+    why: str
+    number: int
+
+    def __str__(self) -> str:
+        """As status and journal name it."""
+        return f"{self.who}: {self.why}"
+
+
+Inhibitors = tuple[Inhibitor, ...]
+
+
+def with_inhibitor(inhibitors: Inhibitors, inhibitor: Inhibitor, stage: StageState) -> Inhibitors:
+    """Return *inhibitors* with *inhibitor* added.
+
+    Raises UsageInvalid when *who* or *why* is not one line of text, Busy when the stage runs or there are too many.
+    """
+    for name, text in (("who", inhibitor.who), ("why", inhibitor.why)):
+        if not text.strip() or not text.isprintable():
+            raise UsageInvalid(f"{name} = {text!r} is not one line of text", remedy=f"Give {name} as one line of text")
+    if stage.status is Status.RUNNING:
+        raise Busy(
+            f"{inhibitor.stage} runs already",
+            remedy="Wait until the stage is over; an inhibitor then holds its next run",
+        )
+    if len(inhibitors) >= MAX_INHIBITORS:
+        raise Busy(f"{len(inhibitors)} inhibitors are taken", remedy="Close some; `nodenetctl status` names them")
+    return (*inhibitors, inhibitor)
+
+
+def without_inhibitor(inhibitors: Inhibitors, inhibitor: Inhibitor) -> Inhibitors:
+    """Return *inhibitors* but for *inhibitor*."""
+    return tuple(other for other in inhibitors if other.number != inhibitor.number)
+
+
+def inhibited(inhibitors: Inhibitors, name: StageName) -> Waiting | None:
+    """Return what stage *name* waits for while it is inhibited, else None."""
+    holders = [str(inhibitor) for inhibitor in inhibitors if inhibitor.stage is name]
+    if not holders:
+        return None
+    more = f" (and {len(holders) - 1} more)" if len(holders) > 1 else ""
+    return Waiting(f"inhibited by {holders[0]}{more}", frozenset({Topic.INHIBITOR}), 60.0)

@@ -16,11 +16,10 @@ from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.source import source_of, takes_over
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.way_back import Network
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import MADE_BY_NM, Profile
 from nodenet.core.nmstate import state
-from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import PHYSICAL, OvsBridge, OvsInterface, OvsPort
 from nodenet.core.value import frozen
 
 EXTERNAL_IDS = "ovs-external-ids"

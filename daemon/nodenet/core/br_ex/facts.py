@@ -13,7 +13,7 @@ from typing import Any
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profiles import Device, Profile, _nothing
 from nodenet.core.nmstate import state
-from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
+from nodenet.core.open_vswitch import PHYSICAL, OvsBridge
 from nodenet.core.value import frozen
 
 MARK = "nodenet-uplink"

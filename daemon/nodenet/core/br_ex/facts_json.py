@@ -13,9 +13,9 @@ from typing import Any
 
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.ip import Family, IPAddress
-from nodenet.core.json.reader import Node, load, wrong
+from nodenet.core.json_reader import Node, load, wrong
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
-from nodenet.core.open_vswitch.bridges import OvsBridge, OvsInterface, OvsPort
+from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
 
 SCHEMA_VERSION = 1
 REMEDY = "The facts of a br-ex are what `nodenetctl explain br-ex --facts` prints"

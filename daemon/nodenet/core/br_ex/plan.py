@@ -20,7 +20,7 @@ from nodenet.core.br_ex.source import Interface, Source, source_of
 from nodenet.core.br_ex.uplink import BRIDGE, Uplink, uplinks
 from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate import state
-from nodenet.core.nmstate.below_bridge import FIRST
+from nodenet.core.nmstate.state import FIRST
 from nodenet.core.settings.model import Datapath
 from nodenet.core.value import frozen
 

@@ -17,8 +17,7 @@ from typing import Any
 
 from nodenet.core.br_ex.lease import Moment, StaticLease
 from nodenet.core.ip import IPAddress
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.record_version import fields
 from nodenet.core.value import frozen
 

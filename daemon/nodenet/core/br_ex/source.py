@@ -10,7 +10,7 @@ from typing import Any
 from nodenet.core.br_ex.facts import MARK, BridgeFacts
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6, Profile
 from nodenet.core.nmstate import state
-from nodenet.core.nmstate.below_bridge import FIRST
+from nodenet.core.nmstate.state import FIRST
 from nodenet.core.value import frozen
 
 LINK_LOCAL = "fe80::/10"

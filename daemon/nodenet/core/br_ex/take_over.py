@@ -15,8 +15,8 @@ from nodenet.core.br_ex.ip import CARRIED_OVER
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE, DEFAULT_BRIDGE_FILE
 from nodenet.core.errors import UplinkRefused
-from nodenet.core.network_manager.profile_backup import KeptProfile
-from nodenet.core.nmstate.below_bridge import FIRST
+from nodenet.core.network_manager.objects import KeptProfile
+from nodenet.core.nmstate.state import FIRST
 
 OF_PORTS = frozenset({"controller", "master", "port-type", "slave-type"})
 """What makes a link a port (``connection``, nm-settings-nmcli(5))."""

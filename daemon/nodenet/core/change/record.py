@@ -11,7 +11,7 @@ from typing import Any
 
 from nodenet.core.apply.intent import Intent, Phase, from_fields, is_end_of
 from nodenet.core.change.way_back import Network
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.record_version import fields
 from nodenet.core.value import frozen
 

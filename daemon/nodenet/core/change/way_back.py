@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import field, replace
+from pathlib import PurePosixPath
 from typing import Any
 
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Profile
 from nodenet.core.value import frozen
 
@@ -175,3 +175,43 @@ def _connection(settings: Mapping[str, Any]) -> Mapping[str, Any]:
     packed = settings.get("connection")
     values = packed[1] if isinstance(packed, list) else packed
     return values if isinstance(values, dict) else {}
+
+
+def keyfiles_back(
+    before: Network, present: Mapping[PurePosixPath, bytes]
+) -> tuple[dict[PurePosixPath, bytes], tuple[PurePosixPath, ...]]:
+    """Return what is to be written, and which of the *present* keyfiles are to be removed.
+
+    Removed are those that libnmstate made for the change, and those of a profile that was in memory, or in another
+    file, before it. A file that names no profile stays.
+    """
+    places = {each.uuid: PurePosixPath(each.file) if each.file else None for each in before.profiles}
+    kept = {
+        place: each.keyfile.encode()
+        for each in before.profiles
+        if (place := places[each.uuid]) and each.keyfile is not None
+    }
+    removed = []
+    for path in present.keys() - kept.keys():
+        profile = _profile(present[path])
+        place = places.get(profile.uuid)
+        of_before = profile.uuid in places and (place is None or place in kept)  # in memory, or in another file
+        if of_before or (profile.uuid and profile.uuid not in places and is_ours(profile, before)):
+            removed.append(path)
+    written = {path: content for path, content in kept.items() if present.get(path) != content}
+    return written, tuple(sorted(removed))
+
+
+def _profile(content: bytes) -> Profile:
+    """Return what a keyfile says in its section ``connection`` (nm-settings-keyfile(5)); empty where it has none."""
+    values: dict[str, str] = {}
+    section = ""
+    for line in content.decode(errors="replace").splitlines():
+        text = line.strip()
+        if text.startswith("["):
+            section = text
+        elif section == "[connection]" and "=" in text and not text.startswith("#"):
+            key, _, value = text.partition("=")
+            values[key.strip()] = value.strip()
+    uuid, name, kind, link = (values.get(key, "") for key in ("uuid", "id", "type", "interface-name"))
+    return Profile(uuid, name, kind, link)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from ipaddress import IPv4Interface, IPv6Address, IPv6Interface, ip_address, ip_interface
 from typing import Any
 
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.day_one.yaml_writing import Remarked, Value
 from nodenet.core.ip import OVN_BRIDGE, IPNetwork, is_masquerade, masquerade_shown
 

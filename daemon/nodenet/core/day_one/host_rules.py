@@ -10,13 +10,13 @@ from ipaddress import IPv4Network, IPv6Network
 from pathlib import PurePosixPath
 
 from nodenet.core.day_one import machine_config, reading
-from nodenet.core.day_one.bare_metal_host import content_in
-from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.hosts import Cluster, Host
 from nodenet.core.day_one.links import Address
+from nodenet.core.day_one.machine_config import Cluster, Host
+from nodenet.core.day_one.manifests import content_in
 from nodenet.core.day_one.node_rules import Shape, Step, Summary, judged_tree, shape_of, summarised
+from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.day_one.rules import Found, Rule, at
-from nodenet.core.hostname.name import normalised, stems
+from nodenet.core.hostname import normalised, stems
 from nodenet.core.node_file.find import CLUSTER, EXTENSIONS
 from nodenet.core.node_file.values import mac_address, text
 from nodenet.core.node_file.yaml_text import Block, Misread, Scalar

@@ -7,14 +7,26 @@ from dataclasses import replace
 from enum import Enum
 from hashlib import sha256
 
-from nodenet.core.day_one import br_ex_contract, keyfiles, reading
-from nodenet.core.day_one.early import early
-from nodenet.core.day_one.files import ArtefactInvalid
-from nodenet.core.day_one.links import DEFAULTS, Address, addresses, child, gateways, is_automatic, present, routes
+from nodenet.core.day_one import reading
+from nodenet.core.day_one.document import early
+from nodenet.core.day_one.links import (
+    DEFAULTS,
+    Address,
+    addresses,
+    broken,
+    child,
+    gateways,
+    is_automatic,
+    present,
+    refusals,
+    refusals_below,
+    routes,
+    warnings,
+)
 from nodenet.core.day_one.machine_config import MOST_BYTES, size_with
-from nodenet.core.day_one.recognise import other_document, other_format, template
-from nodenet.core.day_one.rules import Found, Rule, at, misread, of
-from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.day_one.reading import ArtefactInvalid
+from nodenet.core.day_one.rules import Found, Rule, at, misread, of, other_document, other_format, template
+from nodenet.core.hostname import normalised, why_invalid
 from nodenet.core.node_file import policy
 from nodenet.core.node_file.contradictions import contradictions, unreachable_gateways
 from nodenet.core.node_file.find import CLUSTER, Rivals
@@ -123,7 +135,7 @@ def judged_tree(file: str, tree: Block, step: Step) -> list[Found]:
         *undefined(file, tree),
         *_of_steps(file, tree, step),
         # A mistyped key is the cause of what seems to be missing: only the cause is reported.
-        *(keyfiles.warnings(file, tree) if step is not Step.SECOND and not by_key else ()),
+        *(warnings(file, tree) if step is not Step.SECOND and not by_key else ()),
     ]
 
 
@@ -182,11 +194,11 @@ def _rule_of(finding: Finding) -> Rule:
 
 def _of_steps(file: str, tree: Block, step: Step) -> Iterator[Found]:
     if step is Step.FIRST:
-        yield from keyfiles.refusals(file, tree)
+        yield from refusals(file, tree)
     else:
-        yield from br_ex_contract.broken(file, tree)
+        yield from broken(file, tree)
     if step is Step.BOTH:
-        yield from keyfiles.refusals_below(file, tree)
+        yield from refusals_below(file, tree)
         yield from _not_derived(file, tree)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
-from nodenet.core.day_one.files import ArtefactInvalid
+from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.node_file.finding import printable
 from nodenet.core.node_file.yaml_text import typed
 from nodenet.core.value import frozen

@@ -16,7 +16,7 @@ from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.errors import SnapshotInvalid
-from nodenet.core.kernel import iproute_read
+from nodenet.core.kernel.iproute import parse
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import Rule
@@ -180,7 +180,7 @@ def _snapshot(documents: Mapping[str, bytes], missing: list[str]) -> Snapshot | 
         missing.append("no snapshot: MACs, MTU and addresses are not known")
         return None
     try:
-        return iproute_read.parse(documents["snapshot.json"])
+        return parse(documents["snapshot.json"])
     except SnapshotInvalid as error:
         missing.append(error.cause[:LONGEST])
         return None

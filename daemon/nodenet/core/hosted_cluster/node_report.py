@@ -16,10 +16,9 @@ from typing import Any
 from nodenet.core.hosted_services.migration import MOST_ADDRESSES, Phase
 from nodenet.core.hosted_services.migration_progress import Progress
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Purpose, Role, Service
-from nodenet.core.hosted_services.nodes import is_of_a_host, of_objects
+from nodenet.core.hosted_services.nodes import is_of_a_host, of_objects, slim_node
 from nodenet.core.hosted_services.report import HostedHealth, Report
 from nodenet.core.hosted_services.resource import GROUP
-from nodenet.core.hosted_services.watching import slim_node
 from nodenet.core.ip import IPAddress
 from nodenet.core.value import frozen
 

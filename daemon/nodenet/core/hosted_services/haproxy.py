@@ -16,8 +16,7 @@ from contextlib import suppress
 from ipaddress import ip_address
 
 from nodenet.core.hosted_services.duties import Duty, role_of
-from nodenet.core.hosted_services.model import Inputs, Role, Service, of_family
-from nodenet.core.hosted_services.paths import SERVER_STATES
+from nodenet.core.hosted_services.model import SERVER_STATES, Inputs, Role, Service, of_family
 from nodenet.core.ip import Family, IPAddress, family_of
 
 SOCKET = "/run/nodenet-haproxy/admin.sock"
@@ -142,7 +141,8 @@ def _bracketed(address: IPAddress) -> str:
 # Which rules send connections to an API VIP through this node's haproxy? (nft(8))
 #
 # The table is nodenet's own and is replaced as a whole in one transaction. It exists only while this node's haproxy is
-# healthy: without it a connection to the VIP reaches the API server of the node that holds the VIP.
+# alive, on a worker only while an API server answers it: without the table a connection to the VIP reaches the API
+# server of the node that holds the VIP.
 
 TABLE = "inet nodenet_hosted"
 _BEFORE = -100

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet.core.hosted_services.report import HostedHealth
-from nodenet.core.metrics.family import Family, Kind
+from nodenet.core.metrics import Family, Kind
 
 HEALTH = Family(
     "nodenet_hosted_health", Kind.GAUGE, "1 for the present health of the hosted services, 0 else.", ("health",)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from ipaddress import IPv4Address
 from pathlib import PurePosixPath
+from typing import Any
 
-from nodenet.core.backoff import backoff
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.model import Inputs, Origin, Service
+from nodenet.core.hosted_services.model import COMPANION_NAME, Inputs, Origin, Service
 from nodenet.core.ip import IPAddress
+from nodenet.core.since import backoff
+from nodenet.core.status.bus_interfaces import Interface
 from nodenet.core.value import frozen
 
 # How often may what costs something be done, when others decide how often it is due? (a token bucket)
@@ -225,3 +227,53 @@ def _reasons(service: Service, others: Others, ports: Collection[int]) -> Iterat
             yield f"{who} listens on port {listener.port}: see `ss -ltnp sport = :{listener.port}`"
     if service is Service.KEEPALIVED and others.speakers:
         yield "another program of this node speaks VRRP: see `ss -lwnp`, and stop it"
+
+
+PATH = "/org/nodenet1/hosted"
+HOSTED = Interface(
+    COMPANION_NAME,
+    properties={
+        "Node": "s",
+        "Mode": "s",
+        "Phase": "s",
+        "Health": "s",
+        "ApiInt": "as",
+        "Vips": "a(ssbas)",
+        "Services": "a(sbbs)",
+        "Problems": "as",
+        "SwitchedOff": "as",
+    },
+    methods={"GetStatus": ("", "s"), "Explain": ("s", "s"), "Drain": ("", "b"), "Undrain": ("", "")},
+    signals={"VipChanged": "sbas"},
+    mutators=frozenset({"Drain", "Undrain"}),
+)
+OBJECTS = {PATH: (HOSTED, None)}
+"""Object path → its interface; no stage has an object here."""
+
+
+def values(document: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the properties that a report's *document* has; absent texts are empty."""
+    return {
+        "Node": document["node"],
+        "Mode": document["mode"],
+        "Phase": document["phase"],
+        "Health": document["health"],
+        "ApiInt": document["api_int"]["addresses"],
+        "Vips": [[vip["address"], vip["purpose"], vip["here"], vip["holders"]] for vip in document["vips"]],
+        "Services": [
+            [service["name"], service["wanted"], service["running"], service["problem"] or ""]
+            for service in document["services"]
+        ],
+        "Problems": document["problems"],
+        "SwitchedOff": document["switched_off"],
+    }
+
+
+def signals(before: Mapping[str, Any], document: Mapping[str, Any]) -> list[list[Any]]:
+    """Return the body of ``VipChanged`` for each VIP whose holders differ: address, whether it is here, the holders."""
+    known = {vip["address"]: vip for vip in before["vips"]}
+    return [
+        [vip["address"], vip["here"], vip["holders"]]
+        for vip in document["vips"]
+        if known.get(vip["address"], {}).get("holders") != vip["holders"]
+    ]

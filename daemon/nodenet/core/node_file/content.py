@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import field
 from ipaddress import ip_address
 
-from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.hostname import normalised, why_invalid
 from nodenet.core.ip import IPAddress, IPNetwork, is_like_masquerade, is_masquerade
 from nodenet.core.node_file import policy
 from nodenet.core.node_file.contradictions import LinkAddress, contradictions, static_addresses, unreachable_gateways

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.hostname.name import stems
+from nodenet.core.hostname import stems
 from nodenet.core.node_file.host_values import TABLE
 from nodenet.core.node_file.yaml_text import Misread
 from nodenet.core.value import frozen

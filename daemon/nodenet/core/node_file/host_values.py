@@ -20,7 +20,7 @@ from functools import lru_cache
 from io import StringIO
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.hostname.name import normalised, stems, why_invalid
+from nodenet.core.hostname import normalised, stems, why_invalid
 from nodenet.core.value import frozen
 
 TABLE = "hosts.csv"

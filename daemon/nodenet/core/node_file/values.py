@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_interface, ip_network
 
-from nodenet.core.hostname.name import normalised, why_invalid
+from nodenet.core.hostname import normalised, why_invalid
 from nodenet.core.node_file.finding import Finding, at, shown
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 

@@ -1,17 +1,18 @@
-"""Which addresses become the node IPs, from all eligible ones in their order of preference?
-
-The best address is the primary node IP, unless the last choice is kept. One address of each other family is added.
-"""
+"""What is selection made of, which candidate is the best, and why is another one not?"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 from nodenet.core.ip import Family, IPAddress, family_of
-from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.network_manager.objects import DISCONNECTED, Inventory
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.ranking import Path, Ranked, Surroundings, by_router_alone, hint_reaches
+from nodenet.core.node_ip.ranking import KEY_NAMES, Path, Ranked, Surroundings, by_router_alone, hint_reaches
+from nodenet.core.node_ip.rules import Case, Rule, is_denied
+from nodenet.core.value import frozen
 
 
 def choose(
@@ -140,3 +141,198 @@ def primary_first(chosen: Sequence[Ranked], policy: Policy, sticky: LastPublishe
         return before, policy.family_order.index(place.address.family) if by_family else chosen.index(place)
 
     return sorted(chosen, key=position)
+
+
+class Judged(NamedTuple):
+    """A case and the rule that rejects it, if one does."""
+
+    case: Case
+    rule: Rule | None
+
+
+@frozen
+class SelectionInputs:
+    """All that a selection has read, and what it chose (leader first)."""
+
+    snapshot: Snapshot
+    policy: Policy
+    sticky: LastPublished | None
+    judged: Sequence[Judged]
+    around: Surroundings
+    places: Sequence[Ranked]
+    """Those that no rule rejects, best first."""
+    chosen: Sequence[Ranked]
+    asked: frozenset[Family] = frozenset()
+    """The families that VIPs, hints or the node file name."""
+
+    def in_order(self) -> list[Judged]:
+        """Return every address with the rule that rejects it, by link and address."""
+        return sorted(self.judged, key=_listing)
+
+    def has(self, address: IPAddress) -> bool:
+        """Return whether *address* is on the host."""
+        return any(item.case.address.address == address for item in self.judged)
+
+
+def _listing(judged: Judged) -> tuple[int, str, int, int, int]:
+    address, number, link, _, _ = judged.case
+    return (link.index, address.link, address.address.version, number, address.prefix_length)
+
+
+def bare_links(inputs: SelectionInputs, family: Family) -> Iterator[Link]:
+    """Yield the working links that have no address of *family* but might get one, by index."""
+    addressed = {
+        item.case.link.name
+        for item in inputs.judged
+        if item.rule is not Rule.LINK_LOCAL and item.case.address.family is family
+    }
+    for link in own_links(inputs.snapshot, inputs.policy):
+        if link.up and link.carrier and link.name not in addressed:
+            yield link
+
+
+def own_links(snapshot: Snapshot, policy: Policy) -> list[Link]:
+    """Return the links that may carry the node IP: the ports of a bridge or bond leave that to it."""
+    vrfs = {link.name for link in snapshot.links if link.kind == "vrf"}
+    links = sorted(snapshot.links, key=lambda link: link.index)
+    return [
+        link
+        for link in links
+        if not link.loopback and not is_denied(link, policy) and (link.master is None or link.master in vrfs)
+        if link.name not in vrfs and link.name != "lo"
+    ]
+
+
+_REJECTED = {
+    Rule.UNSPECIFIED: "it is the unspecified address",
+    Rule.LOOPBACK: "it is a loopback address: it reaches this host only",
+    Rule.MULTICAST: "it is a multicast address, not that of a host",
+    Rule.IPV4_MAPPED: "it is an IPv4 address in IPv6 notation",
+    Rule.LINK_LOCAL: "it is link-local: other subnets cannot reach it",
+    Rule.VIP: "it is a VIP, which moves from node to node",
+    Rule.EGRESS_IP: "it is an egress IP, which moves from node to node",
+    Rule.OVN_INTERNAL: "OVN-Kubernetes uses it internally; every node has the same",
+    Rule.DAD_FAILED: "another host has the same address (duplicate address detection failed)",
+    Rule.TENTATIVE: "duplicate address detection is still running",
+    Rule.TEMPORARY: "it is a temporary (privacy) address, which changes by design",
+    Rule.DEPRECATED: "it is deprecated (its preferred lifetime is over)",
+    Rule.NOT_BINDABLE: "no server can listen on it",
+}
+
+
+def why_rejected(case: Case, rule: Rule) -> str:
+    """Return why an address cannot be a node IP."""
+    match rule:
+        case Rule.DENIED_LINK:
+            return f"{case.link.name} is on the list of denied links"
+        case Rule.UNWANTED_FAMILY:
+            return f"{case.address.family} is not among the families asked for"
+        case Rule.LINK_DOWN:
+            return link_state(case.link)
+    return _REJECTED[rule]
+
+
+def link_state(link: Link) -> str:
+    """Return whether a link is up and has carrier, in words."""
+    if not link.up:
+        return f"{link.name} is down"
+    return f"{link.name} has carrier" if link.carrier else f"{link.name} has no carrier"
+
+
+def why_no_path(place: Ranked, *, with_vips: bool) -> str:
+    """Return why an address without a hint, VIP or default route is not used."""
+    lacks = f"{place.link.name} has no {place.address.family} default route"
+    return f"no VIP is in its subnet and {lacks}" if with_vips else lacks
+
+
+def why_not_hinted() -> str:
+    """Return why an eligible address is not the node IP while a required hint matches nothing."""
+    return "hint_required is set and no hint matches it"
+
+
+def why_not_second(family: Family) -> str:
+    """Return why an address of *family*, which nothing names, is not the second node IP."""
+    return f"no file, hint or VIP names {family}, and the last node IPs have none; `families` names it"
+
+
+def why_selected(place: Ranked, rule: Rule, leader: Ranked) -> str:
+    """Return why an address is a node IP."""
+    match rule:
+        case Rule.STICKY:
+            return "it is the last node IP and still eligible"
+        case Rule.HINT:
+            return f"{place.hint} matches it"
+        case Rule.VIP_SUBNET:
+            return f"VIP {place.vip} is in its subnet"
+        case Rule.SAME_LINK:
+            return f"it is on the same link as {leader.address.address}"
+    metric = place.route.metric if place.route else 0
+    return f"{place.link.name} has the {place.address.family} default route with the best metric ({metric})"
+
+
+def why_outranked(place: Ranked, winner: Ranked, rule: Rule, leader: Ranked) -> str:
+    """Return why *winner*, selected by *rule*, is preferred to *place*, which is eligible too."""
+    better = str(winner.address.address)
+    if rule is Rule.STICKY:
+        return f"{better} is the last node IP and still eligible"
+    if winner.path is Path.HINT and place.path > Path.HINT:
+        return f"{winner.hint} matches {better} instead"
+    if rule is Rule.SAME_LINK and place.link != winner.link:
+        return f"{better} is on the same link as {leader.address.address}"
+    if winner.path is Path.VIP and place.path > Path.VIP:
+        return f"no VIP is in its subnet; {better} is in that of VIP {winner.vip}"
+    if winner.address.family is not place.address.family:
+        return f"{better} was preferred: it has {_difference(place, winner)}"
+    return f"{better} has {_difference(place, winner)}"
+
+
+def _difference(place: Ranked, winner: Ranked) -> str:
+    first = next((i for i, (a, b) in enumerate(zip(winner.key, place.key, strict=True)) if a < b), None)
+    if first is None:
+        return "been selected already"
+    if KEY_NAMES[first] == "the lower metric" and place.route and winner.route:
+        return f"the lower metric ({winner.route.metric}, not {place.route.metric})"
+    return KEY_NAMES[first]
+
+
+def rejected(case: Case, rule: Rule) -> str:
+    """Return an address with the reason why it cannot be a node IP."""
+    return f"{case.address.address} on {case.link.name}: {why_rejected(case, rule)}"
+
+
+def no_address_yet(link: Link, family: Family | None) -> str:
+    """Return the sentence that a link has no address (of *family*) yet, and by what means it usually gets one."""
+    match family:
+        case Family.IPV6:
+            return f"{link.name} has carrier, no IPv6 address yet (router advertisement, DHCPv6)"
+        case Family.IPV4:
+            return f"{link.name} has carrier, no IPv4 address yet (DHCP)"
+    return f"{link.name} has carrier, no address yet (DHCP)"
+
+
+ASKED_FOR = "asked for"
+"""In the words of a device that an administrator has disconnected."""
+NOT_MANAGED = ("unmanaged", "unknown")
+"""States of NetworkManager's devices (NMDeviceState) whose links are another program's."""
+
+
+def down(snapshot: Snapshot, policy: Policy) -> tuple[str, ...]:
+    """Return the links that are set down and that *policy* lets have the node IP, by index."""
+    links = (link for link in snapshot.links if not (link.up or link.loopback or is_denied(link, policy)))
+    return tuple(link.name for link in sorted(links, key=lambda link: link.index))
+
+
+def managed(links: tuple[str, ...], states: Mapping[str, str]) -> tuple[str, ...]:
+    """Return those of *links* that NetworkManager manages; *states*: link → its state in words."""
+    return tuple(name for name in links if name in states and not states[name].startswith(NOT_MANAGED))
+
+
+def given_up(snapshot: Snapshot, policy: Policy, found: Inventory) -> tuple[str, ...]:
+    """Return the links with a carrier that NetworkManager activates no more, though their profiles ask for that.
+
+    After four tries it waits for five minutes; one answer to its duplicate address detection ends a try.
+    """
+    own = {link.name for link in own_links(snapshot, policy) if link.up and link.carrier}
+    wanted = {each.link for each in found.profiles if each.setting("connection", "autoconnect", default=True)}
+    idle = (name for name, words in found.states.items() if words.startswith(DISCONNECTED) and ASKED_FOR not in words)
+    return tuple(sorted(name for name in idle if name in own and name in wanted))

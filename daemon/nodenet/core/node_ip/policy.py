@@ -1,13 +1,105 @@
-"""Which node IP does the administrator ask for?"""
+"""Which node IP may be asked for, and what does a hint say?"""
 
 from __future__ import annotations
 
+import difflib
+import re
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Literal
 
+from nodenet.core.errors import SettingsInvalid
 from nodenet.core.ip import Family, IPAddress, IPNetwork, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE
-from nodenet.core.node_ip.hints import Hint
+from nodenet.core.node_ip.published_files import logical_lines, unquoted
 from nodenet.core.value import frozen
+
+VARIABLES = ("NODEIP_HINT", "KUBELET_NODEIP_HINT")
+"""In order of preference: the second is the older name."""
+REMEDY = "A hint is an address, a prefix or the name of a link; several are separated by spaces"
+_LONGEST_NAME = 127
+"""Of an alternative name (ALTIFNAMSIZ, linux/if.h)."""
+_NUMBERS = re.compile(r"[0-9.]+")
+
+
+@frozen
+class Hint:
+    """One hint as it was written, where it was written, and what it means: an address, a prefix, or a link's name."""
+
+    text: str
+    where: str
+    meaning: IPAddress | IPNetwork | str
+
+    def __str__(self) -> str:
+        """Return it as messages name it."""
+        return f"hint {self.text} ({self.where})"
+
+
+@frozen
+class HintReading:
+    """The hints that were understood, and a problem for each that was not."""
+
+    hints: tuple[Hint, ...] = ()
+    problems: tuple[SettingsInvalid, ...] = ()
+
+    def __or__(self, fallback: HintReading) -> HintReading:
+        """Keep these hints if there are any, else those of *fallback*; problems of both are kept."""
+        return HintReading(self.hints or fallback.hints, self.problems + fallback.problems)
+
+
+def parse_value(value: str, where: str) -> HintReading:
+    """Return the hints in *value*, written at *where* (a file and line, a setting, an option)."""
+    hints: list[Hint] = []
+    problems: list[SettingsInvalid] = []
+    for word in value.replace(",", " ").split():
+        try:
+            hints.append(Hint(word, where, _meaning(word)))
+        except ValueError as error:
+            problems.append(SettingsInvalid(f"{where}: {word!r} is not a valid node IP hint: {error}", remedy=REMEDY))
+    return HintReading(tuple(hints), tuple(problems))
+
+
+def parse_environment(text: str, file: str) -> HintReading:
+    """Return the hints of an environment file; the last line of a variable that is set twice wins."""
+    values: dict[str, tuple[str, str]] = {}
+    problems: list[SettingsInvalid] = []
+    for number, line in logical_lines(text):
+        where = f"{file}, line {number}"
+        name, equals, value = line.partition("=")
+        name = name.removeprefix("export ").strip()
+        if not equals:
+            remedy = f"Write {VARIABLES[0]}=192.0.2.5, and a # before what is a remark"
+            problems.append(SettingsInvalid(f"{where}: there is no = in {line!r}", remedy=remedy))
+            continue
+        if name not in VARIABLES:
+            # Other variables belong to other programs; one that is nearly ours is a mistake.
+            if near := difflib.get_close_matches(name, VARIABLES, n=1, cutoff=0.85):
+                problems.append(SettingsInvalid(f"{where}: Unknown variable {name}", remedy=f"Did you mean {near[0]}?"))
+            continue
+        try:
+            values[name] = (unquoted(value.strip()), where)
+        except ValueError as error:
+            problems.append(SettingsInvalid(f"{where}: {name}: {error}", remedy="Close the quotes"))
+    reading = HintReading(problems=tuple(problems))
+    for name in VARIABLES:
+        if name in values:
+            reading |= parse_value(*values[name])
+    return reading
+
+
+def _meaning(word: str) -> IPAddress | IPNetwork | str:
+    """Return the meaning of *word*. Raises ValueError with the reason."""
+    if "%" in word:
+        raise ValueError("a node IP has no zone (%)")
+    if "/" in word:
+        return ip_network(word, strict=False)
+    if ":" in word or _NUMBERS.fullmatch(word):
+        address = ip_address(word)
+        mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
+        return mapped or address
+    if len(word) > _LONGEST_NAME or not word.isprintable() or word in (".", ".."):
+        raise ValueError("no link can have this name")
+    return word
+
 
 OVN_KUBERNETES = "OVNKubernetes"
 UNSET = ""

@@ -6,8 +6,7 @@ from dataclasses import replace
 
 from nodenet.core.errors import SettingsInvalid
 from nodenet.core.ip import Family
-from nodenet.core.node_ip.hints import HintReading, parse_environment, parse_value
-from nodenet.core.node_ip.policy import Policy
+from nodenet.core.node_ip.policy import HintReading, Policy, parse_environment, parse_value
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.settings.model import Settings
 from nodenet.core.value import frozen

@@ -14,12 +14,23 @@ from functools import cache, partial
 
 from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Address, Snapshot
-from nodenet.core.node_ip.choice import choose, named_families, primary_first, second_families, with_last
-from nodenet.core.node_ip.inputs import Judged, SelectionInputs
+from nodenet.core.node_ip.choice import (
+    Judged,
+    SelectionInputs,
+    choose,
+    named_families,
+    primary_first,
+    second_families,
+    why_no_path,
+    why_not_hinted,
+    why_not_second,
+    why_outranked,
+    why_rejected,
+    why_selected,
+    with_last,
+)
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.missing import missing
-from nodenet.core.node_ip.own_vips import own_vips
-from nodenet.core.node_ip.pending import Pending, pending, reason
+from nodenet.core.node_ip.pending import Pending, missing, own_vips, pending, reason
 from nodenet.core.node_ip.policy import BARE_METAL, Policy
 from nodenet.core.node_ip.ranking import (
     LEASED6,
@@ -32,14 +43,6 @@ from nodenet.core.node_ip.ranking import (
     hint_means,
     ranked,
     surroundings,
-)
-from nodenet.core.node_ip.reasons import (
-    why_no_path,
-    why_not_hinted,
-    why_not_second,
-    why_outranked,
-    why_rejected,
-    why_selected,
 )
 from nodenet.core.node_ip.rules import CURABLE, PASSING, Case, Rule, cases, rejection
 from nodenet.core.value import frozen

@@ -11,7 +11,6 @@ from dataclasses import replace
 
 from nodenet.core.errors import PublishFailed
 from nodenet.core.persistent_ips import pod as pods
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
 from nodenet.core.persistent_ips.book import Change, Drop, Put
 from nodenet.core.persistent_ips.claim import (
     CONDITION,
@@ -39,8 +38,12 @@ from nodenet.core.persistent_ips.effects import (
 )
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import (
+    ApiAway,
     Attachment,
+    Conflict,
+    Forbidden,
     Interface,
+    NotFound,
     Owner,
     OwnerKind,
     PodName,
@@ -49,9 +52,19 @@ from nodenet.core.persistent_ips.model import (
     State,
     Workload,
 )
-from nodenet.core.persistent_ips.permission import check_configuration, check_wishes, may_reference, seen_as
 from nodenet.core.persistent_ips.release import give_back, living_pods, succeed
-from nodenet.core.persistent_ips.reserve import Asked, Exhausted, Reserved, Taken, lease_for, reserve
+from nodenet.core.persistent_ips.reserve import (
+    Asked,
+    Exhausted,
+    Reserved,
+    Taken,
+    check_configuration,
+    check_wishes,
+    lease_for,
+    may_reference,
+    reserve,
+    seen_as,
+)
 
 # May this pod have the addresses of this claim, and what is known of both?
 #

@@ -7,9 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet import __version__
-from nodenet.core.metrics import family
-from nodenet.core.metrics.family import Family, Histogram, Kind
-from nodenet.core.metrics.program import Program, ProgramMetrics
+from nodenet.core import metrics as family
+from nodenet.core.metrics import Family, Histogram, Kind, Program, ProgramMetrics
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.effects import (
     CreateLease,

@@ -12,7 +12,6 @@ from contextlib import suppress
 from dataclasses import replace
 
 from nodenet.core.errors import PublishFailed
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound
 from nodenet.core.persistent_ips.book import Book, Change, Drop, Put
 from nodenet.core.persistent_ips.effects import (
     DeleteLease,
@@ -27,7 +26,19 @@ from nodenet.core.persistent_ips.effects import (
     ask,
 )
 from nodenet.core.persistent_ips.lease import Lease, name_of
-from nodenet.core.persistent_ips.model import Attachment, Owner, OwnerKind, PodName, Reservation, Sandbox, State
+from nodenet.core.persistent_ips.model import (
+    ApiAway,
+    Attachment,
+    Conflict,
+    Forbidden,
+    NotFound,
+    Owner,
+    OwnerKind,
+    PodName,
+    Reservation,
+    Sandbox,
+    State,
+)
 
 # Which sandboxes have an address: one after the other, and in a migration at the same time?
 #

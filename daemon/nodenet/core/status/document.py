@@ -6,10 +6,8 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.inhibit import Inhibitors
-from nodenet.core.boot.outcome import Problem
-from nodenet.core.boot.stage_state import StageState, Status
+from nodenet.core.boot.outcome import Facts, Problem
+from nodenet.core.boot.stage_state import Inhibitors, StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message

@@ -12,7 +12,7 @@ from typing import Any
 from nodenet.core.boot.stage_state import Status
 from nodenet.core.boot.stages import Health
 from nodenet.core.messages import Message
-from nodenet.core.metrics.family import Family, Kind
+from nodenet.core.metrics import Family, Kind
 
 HEALTH = Family("nodenet_health", Kind.GAUGE, "1 for the present health of the node's network, 0 else.", ("health",))
 READY = Family("nodenet_ready", Kind.GAUGE, "1 when kubelet and CRI-O may run.")

@@ -13,8 +13,8 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.yaml_text import Block, Scalar
-from nodenet.core.resolver.resolv_conf import MAX_SERVERS
-from nodenet.core.trial.changes import Change
+from nodenet.core.resolver import MAX_SERVERS
+from nodenet.core.trial.refusals import Change
 
 MOST = 8
 """Values that are named."""

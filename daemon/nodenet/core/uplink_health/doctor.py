@@ -11,7 +11,7 @@ from enum import StrEnum
 from nodenet.core.boot.outcome import Problem
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Snapshot
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.uplink_health.health import FIND_HOST, claimed, has_carrier, no_carrier
 from nodenet.core.uplink_health.watched import Gateway, Place, gateways
 from nodenet.core.value import frozen

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Link, Route, Snapshot
-from nodenet.core.open_vswitch.bridges import PHYSICAL, OvsBridge
+from nodenet.core.open_vswitch import PHYSICAL, OvsBridge
 from nodenet.core.value import frozen
 
 OVS_KINDS = frozenset({"openvswitch", "tun"})

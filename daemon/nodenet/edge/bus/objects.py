@@ -20,10 +20,9 @@ from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, UsageIn
 from nodenet.core.messages import Message as MessageId
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.bus_interfaces import Interface, introspection
-from nodenet.edge.bus.call_queue import CallQueue
+from nodenet.edge.bus.call import CallQueue
 from nodenet.edge.bus.connection import PROPERTIES, UNKNOWN_METHOD, Bus, Frame, Message, Refused, Variant, just
-from nodenet.edge.bus.descriptors import close
-from nodenet.edge.bus.frames import NO_REPLY_EXPECTED
+from nodenet.edge.bus.frames import NO_REPLY_EXPECTED, close
 
 log = structlog.get_logger()
 

@@ -7,21 +7,24 @@ calls are received and answered is in ``edge.bus.objects``.
 from __future__ import annotations
 
 import asyncio
+import itertools
 import json
+import os
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
 from nodenet import __version__
-from nodenet.core.boot import request
-from nodenet.core.errors import UsageInvalid
+from nodenet.core.boot.stage_state import RELOAD, REMOVE, RESELECT, Inhibitor, run
+from nodenet.core.errors import Unavailable, UsageInvalid
+from nodenet.core.since import until_common
 from nodenet.core.stage_name import StageName
 from nodenet.core.status import bus_interfaces
 from nodenet.core.status.bus_interfaces import MANAGER, NAME, OBJECTS, PATH
 from nodenet.core.status.document import BootStatus, document
 from nodenet.core.trial.trial import TrialOrder, order
 from nodenet.core.value import frozen
-from nodenet.edge.bus.connection import Bus
+from nodenet.edge.bus.connection import DBUS, Bus, Refused
 from nodenet.edge.bus.objects import BusObjects
 
 BY_ROOT = " (uid 0)"
@@ -103,10 +106,10 @@ class Service(BusObjects):
         """Do what an order asks for; return the descriptor of an inhibitor, or the history. Raises NodenetError."""
         orders = self._orders
         bare = {
-            "Reload": (orders.reload, request.RELOAD),
-            "Prune": (orders.prune, request.RELOAD),
-            "Reselect": (orders.reselect, request.RESELECT),
-            "RemoveBridge": (orders.remove_bridge, request.REMOVE),
+            "Reload": (orders.reload, RELOAD),
+            "Prune": (orders.prune, RELOAD),
+            "Reselect": (orders.reselect, RESELECT),
+            "RemoveBridge": (orders.remove_bridge, REMOVE),
         }
         match member, arguments:
             case name, [] if name in bare:
@@ -121,7 +124,7 @@ class Service(BusObjects):
             case "RollBackTo", [number, seconds, who, force]:
                 await self._orders.try_file(self._orders.to_entry(int(number), seconds, who, force == str(True)))
             case "RunStage" | "Run", [name]:
-                self._orders.run_stage(_stage(name), f"{request.run(name)}{BY_ROOT}")
+                self._orders.run_stage(_stage(name), f"{run(name)}{BY_ROOT}")
             case "Inhibit", [stage, who, why]:
                 return self._orders.inhibit(_stage(stage), who, why)
             case "History", []:
@@ -139,3 +142,81 @@ def _stage(name: str) -> StageName:
     except ValueError:
         known = ", ".join(stage.value for stage in StageName)
         raise UsageInvalid(f"there is no stage {name!r}", remedy=f"Stages are: {known}") from None
+
+
+SWALLOWED_BYTES = 65536
+
+
+class InhibitorLocks:
+    """The pipes of all inhibitors."""
+
+    def __init__(self, inhibitor: Callable[[Inhibitor], None], release: Callable[[Inhibitor], None]) -> None:
+        """*inhibitor* gets a new one and may refuse it (raises NodenetError); *release* gets it when it ends."""
+        self._hold = inhibitor
+        self._release = release
+        self._numbers = itertools.count(1)
+        self._pipes: dict[int, Inhibitor] = {}
+
+    def take(self, stage: StageName, who: str, why: str) -> int:
+        """Inhibit *stage*; return the descriptor to hand to the holder and then to close here. Raises NodenetError."""
+        inhibitor = Inhibitor(stage, who, why, next(self._numbers))
+        ours, theirs = os.pipe2(os.O_CLOEXEC | os.O_NONBLOCK)
+        try:
+            self._hold(inhibitor)
+        except BaseException:
+            os.close(ours)
+            os.close(theirs)
+            raise
+        self._pipes[ours] = inhibitor
+        asyncio.get_running_loop().add_reader(ours, self._readable, ours)
+        return theirs
+
+    def _readable(self, ours: int) -> None:
+        """Discard what a holder writes; at end of file the inhibitor is over."""
+        if os.read(ours, SWALLOWED_BYTES):
+            return
+        self._release(self._forget(ours))
+
+    def close(self) -> None:
+        """Let go of every pipe: holders see it as theirs breaking."""
+        for ours in tuple(self._pipes):
+            self._forget(ours)
+
+    def _forget(self, ours: int) -> Inhibitor:
+        asyncio.get_running_loop().remove_reader(ours)
+        os.close(ours)
+        return self._pipes.pop(ours)
+
+
+LOOK_SECONDS = 60.0
+"""Rare, since every look wakes a processor on each node of a cluster."""
+LOOK_AGAIN_SECONDS = 2.0
+"""How soon it is asked again while it does not answer."""
+
+
+async def watch(
+    bus: Bus, changed: Callable[[bool], None], *, look: float = LOOK_SECONDS, again: float = LOOK_AGAIN_SECONDS
+) -> None:
+    """Call *changed* when the bus no longer answers (False) and when it does again (True), until cancelled.
+
+    The end of a connection is reported by ``Bus``, not here.
+    """
+    silent = False
+    while True:
+        await asyncio.sleep(again if silent else until_common(asyncio.get_running_loop().time(), look))
+        answers = await _answers(bus)
+        if not bus.connected:
+            silent = False
+        elif answers is silent:
+            silent = not answers
+            changed(answers)
+
+
+async def _answers(bus: Bus) -> bool:
+    try:
+        await bus.call(*DBUS, "GetId")
+    except Unavailable:
+        return False
+    except Refused:
+        return True  # an answer, if only that it has too much to do
+    return True

@@ -12,10 +12,23 @@ import os
 import socket
 from collections import deque
 from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+from urllib.parse import unquote
 
-from nodenet.edge.bus.address import socket_path
-from nodenet.edge.bus.descriptors import ANCILLARY_BYTES, close, close_in_a_thread, received
-from nodenet.edge.bus.frames import Frame, Framer
+from nodenet.edge.bus.frames import ANCILLARY_BYTES, Frame, Framer, close, close_in_a_thread, received
+
+
+def socket_path(address: str) -> str:
+    """Return the path of the first Unix socket in *address*, as socket(7) takes it. Raises ValueError."""
+    for server in address.split(";"):
+        transport, _, rest = server.partition(":")
+        keys = dict(pair.partition("=")[::2] for pair in rest.split(","))
+        if transport == "unix" and "path" in keys:
+            return unquote(keys["path"])
+        if transport == "unix" and "abstract" in keys:
+            return "\0" + unquote(keys["abstract"])
+    raise ValueError(f"{address!r} names no Unix socket")
+
 
 READ_BYTES = 64 * 1024
 FRAMES_PER_TURN = 128
@@ -164,3 +177,34 @@ class Transport:
             self._queue.popleft()
         if not self.crowded:
             self._drained.set()
+
+
+if TYPE_CHECKING:
+    from dbus_next.message import Message
+
+LIMIT = 64
+WINDOW = 16
+"""Messages sent before the bus must have answered."""
+
+
+class Outbox:
+    """Signals that wait to be sent."""
+
+    def __init__(self) -> None:
+        """Begin empty."""
+        self._waiting: dict[object, Callable[[], Message | None]] = {}
+
+    def __bool__(self) -> bool:
+        """Whether any waits."""
+        return bool(self._waiting)
+
+    def put(self, key: object, make: Callable[[], Message | None]) -> None:
+        """Queue what *make* returns when it is sent; a later one with the same *key* replaces it."""
+        self._waiting.pop(key, None)
+        while len(self._waiting) >= LIMIT:
+            self._waiting.pop(next(iter(self._waiting)))
+        self._waiting[key] = make
+
+    def window(self) -> list[Callable[[], Message | None]]:
+        """Take the next ones to be sent."""
+        return [self._waiting.pop(key) for key in list(self._waiting)[:WINDOW]]

@@ -1,12 +1,13 @@
-"""The records of nodenet: what the disk has not taken yet is true all the same, in memory and in /run."""
+"""How are records kept that a full disk may refuse, and which process changes the node?"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import json
+import os
 from contextlib import suppress
-from pathlib import PurePath, PurePosixPath
+from pathlib import Path, PurePath, PurePosixPath
 from typing import Protocol
 
 from nodenet.core.errors import PublishFailed
@@ -118,3 +119,25 @@ def _copy(path: PurePosixPath) -> PurePosixPath:
 
 def _digest(content: bytes | None) -> str:
     return "" if content is None else hashlib.sha256(content).hexdigest()
+
+
+LOCKS = Path("/proc/locks")
+KIND, PLACE = 1, 5
+"""Positions in a line of /proc/locks."""
+
+
+def is_released(path: Path, locks: Path = LOCKS) -> bool:
+    """Return whether the lock file *path* is there and no process holds its flock(2); False where this is not known.
+
+    /proc/locks (proc_locks(5)) has a line `1: FLOCK ADVISORY WRITE 812 00:19:1312 0 EOF` for each lock: the process,
+    then the device and the inode of the file.
+    """
+    try:
+        status = path.stat()
+        lines = locks.read_text().splitlines()
+    except OSError:
+        return False
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    # The line of a process that waits for a lock has `->` before its kind, which moves its fields.
+    fields = (line.split() for line in lines)
+    return not any(field[KIND] == "FLOCK" and field[PLACE] == place for field in fields if len(field) > PLACE)

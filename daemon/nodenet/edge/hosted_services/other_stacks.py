@@ -14,9 +14,9 @@ from itertools import chain, product
 from pathlib import Path, PurePath
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services import packets
-from nodenet.core.hosted_services.packets import VRRP_PROTOCOL
-from nodenet.core.hosted_services.paths import KEEPALIVED_USER
+from nodenet.core.hosted_services import keepalived as packets
+from nodenet.core.hosted_services.keepalived import VRRP_PROTOCOL
+from nodenet.core.hosted_services.model import KEEPALIVED_USER
 from nodenet.core.hosted_services.units import MANIFESTS, Listener, Others
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import sock_diag

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services import api_int
 from nodenet.core.hosted_services.cluster import MOST_BYTES
-from nodenet.core.hosted_services.paths import API_INT
+from nodenet.core.hosted_services.model import API_INT
 from nodenet.core.hosted_services.resource import FILE_BYTES, QUICK_BYTES, document_of
 from nodenet.edge.files import disk
 

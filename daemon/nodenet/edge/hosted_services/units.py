@@ -12,8 +12,8 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from nodenet.core.errors import Unavailable, UnitFailed
-from nodenet.core.hosted_services.bus import PATH as HOSTED_PATH
-from nodenet.core.hosted_services.paths import COMPANION_NAME
+from nodenet.core.hosted_services.model import COMPANION_NAME
+from nodenet.core.hosted_services.units import PATH as HOSTED_PATH
 from nodenet.core.hosted_services.units import Running
 from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal
 from nodenet.edge.files import disk

@@ -16,8 +16,8 @@ from functools import partial
 from ipaddress import IPv4Address
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services import packets
-from nodenet.core.hosted_services.packets import Claim
+from nodenet.core.hosted_services import keepalived
+from nodenet.core.hosted_services.keepalived import Claim
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Address
 from nodenet.edge.kernel.neighbours import Neighbours
@@ -30,7 +30,7 @@ MOST_CLAIMS = 64
 _ICMP6_FILTER = 1
 _RECEIVE_BYTES = 2048
 _ANCILLARY_BYTES = socket.CMSG_SPACE(4)
-_NEAR = struct.pack("=i", packets.NEAR)
+_NEAR = struct.pack("=i", keepalived.NEAR)
 """The hop limit of what no router has passed on (RFC 4861, 7.1.2)."""
 _PASSING = (errno.ENETDOWN, errno.ENOBUFS, errno.ENETUNREACH, errno.EADDRNOTAVAIL, errno.EAGAIN)
 """A question that cannot be sent at this moment is asked again."""
@@ -66,7 +66,7 @@ class Wire:
 
     def neighbours(self, link: str) -> tuple[tuple[IPAddress, str], ...]:
         """Return the neighbours on *link* that the kernel knows, each with its MAC. Raises Unavailable."""
-        return tuple((one.address, packets.shown(one.mac)) for one in Neighbours().known(link) if one.mac)
+        return tuple((one.address, keepalived.shown(one.mac)) for one in Neighbours().known(link) if one.mac)
 
 
 def _questions(
@@ -76,17 +76,17 @@ def _questions(
     mac = _mac_of(link)
     if any(address.version == 4 for address in wanted):
         arp = opened.enter_context(_arp_socket(link))
-        _listen(arp, lambda packet: heard(packets.arp_claim(packet)), opened)
+        _listen(arp, lambda packet: heard(keepalived.arp_claim(packet)), opened)
     if any(address.version == 6 for address in wanted):
         icmp = opened.enter_context(_icmp_socket(link))
-        _listen(icmp, lambda packet: heard(packets.neighbour_claim(packet)), opened)
+        _listen(icmp, lambda packet: heard(keepalived.neighbour_claim(packet)), opened)
     for address in wanted:
         if isinstance(address, IPv4Address):
-            where = (link, packets.ARP_ETHERTYPE, 0, 1, packets.BROADCAST)
-            yield partial(_send, arp, packets.arp_probe(mac, address), where)
+            where = (link, keepalived.ARP_ETHERTYPE, 0, 1, keepalived.BROADCAST)
+            yield partial(_send, arp, keepalived.arp_probe(mac, address), where)
         else:
-            group = (str(packets.solicited_node(address)), 0, 0, socket.if_nametoindex(link))
-            yield partial(_send, icmp, packets.neighbour_solicit(mac, address), group)
+            group = (str(keepalived.solicited_node(address)), 0, 0, socket.if_nametoindex(link))
+            yield partial(_send, icmp, keepalived.neighbour_solicit(mac, address), group)
 
 
 def _mac_of(link: str) -> bytes:
@@ -126,7 +126,7 @@ def _send(line: socket.socket, packet: bytes, where: object) -> None:
 
 
 def _arp_socket(link: str) -> socket.socket:
-    protocol = packets.ARP_ETHERTYPE
+    protocol = keepalived.ARP_ETHERTYPE
     line = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 0)
     line.bind((link, protocol))
     return line
@@ -146,7 +146,7 @@ def _icmp_socket(link: str) -> socket.socket:
 def _filter() -> bytes:
     """Return the filter that passes neighbour advertisements only: a set bit blocks a type (RFC 3542, 3.2)."""
     words = [0xFFFFFFFF] * 8
-    words[packets.NEIGHBOUR_ADVERT // 32] &= ~(1 << (packets.NEIGHBOUR_ADVERT % 32))
+    words[keepalived.NEIGHBOUR_ADVERT // 32] &= ~(1 << (keepalived.NEIGHBOUR_ADVERT % 32))
     return struct.pack("=8I", *words)
 
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.kernel import rtnetlink as rt
-from nodenet.core.kernel.link_filter import GROUPS, events_of, is_route
+from nodenet.core.kernel.rtnetlink import GROUPS, events_of, is_route
 from nodenet.core.kernel.snapshot import Link
 
 _RECEIVE_BYTES = 65_536

@@ -13,7 +13,7 @@ import os
 import socket
 import struct
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
 from functools import partial
 from pathlib import Path
@@ -22,11 +22,13 @@ from typing import TypeVar
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import rtnetlink as rt
-from nodenet.core.kernel import rtnetlink_addresses as ra
-from nodenet.core.kernel import rtnetlink_routes as routes
+from nodenet.core.kernel import rtnetlink_messages as ra
+from nodenet.core.kernel import rtnetlink_messages as routes
 from nodenet.core.kernel.snapshot import Address, Route, Snapshot
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import is_denied
+from nodenet.core.ownership import rule
+from nodenet.core.ownership.things import Kind, Thing
 
 ATTEMPTS = 5
 """How often a dump that the kernel marks as inconsistent is read again; a busy host may change all the time."""
@@ -183,3 +185,114 @@ async def watch(changed: Callable[[], None]) -> None:
         with suppress(ProcessLookupError):
             process.kill()
         await process.wait()
+
+
+_DONE = frozenset({0, errno.EEXIST})
+_GONE = frozenset({0, errno.ESRCH, errno.ENOENT, errno.EADDRNOTAVAIL, errno.ENODEV})
+
+
+def noted() -> tuple[Thing, ...]:
+    """Return what other programs have on links at this moment. Raises Unavailable."""
+    names = dict(socket.if_nameindex())
+    try:
+        return tuple(thing for kind in Kind for body in _listed(kind) for thing in rule.things(kind, body, names))
+    except (OSError, struct.error, ValueError, IndexError) as error:
+        raise Unavailable(f"What other programs have on the links cannot be read: {error}") from error
+
+
+def take(things: Iterable[Thing]) -> None:
+    """Take *things* off their links. Raises Unavailable; one that is not there any more is no error."""
+    for thing, code in _ordered(things, away=True):
+        if code not in _GONE:
+            raise Unavailable(
+                f"The {thing.kind} {thing.name[0]} on {thing.link} cannot be set aside: {os.strerror(code)}"
+            )
+
+
+def put(things: Iterable[Thing]) -> tuple[tuple[Thing, str], ...]:
+    """Put *things* on their links again; return those that the kernel refused, and why. Raises Unavailable."""
+    return tuple((thing, os.strerror(code)) for thing, code in _ordered(things, away=False) if code not in _DONE)
+
+
+def _ordered(things: Iterable[Thing], *, away: bool) -> Iterator[tuple[Thing, int]]:
+    """Give an order about each of *things*; yield it with the kernel's answer, errno(3). Raises Unavailable."""
+    try:
+        with closing(_socket()) as kernel:
+            for thing in things:
+                try:
+                    index = socket.if_nametoindex(thing.link)
+                except OSError:
+                    yield thing, errno.ENODEV
+                    continue
+                kernel.send(rule.order(thing, index, away=away))
+                yield thing, rule.refusal(kernel.recv(RECEIVE_BYTES))
+    except (OSError, struct.error, ValueError, KeyError) as error:
+        raise Unavailable(f"The kernel takes no order about its links: {error}") from error
+
+
+def _listed(kind: Kind) -> Iterator[memoryview]:
+    """Yield the body of each message about things of *kind*, valid until the next. Raises OSError."""
+    buffer, dump = memoryview(bytearray(RECEIVE_BYTES + rt.SCRATCH)), rt.Dump()
+    message, body = rule.QUESTIONS[kind]
+    with closing(_socket()) as kernel:
+        kernel.send(rt.request(message, 1, body))
+        while not dump.done:
+            yield from dump.every(buffer, kernel.recv_into(buffer, RECEIVE_BYTES))
+
+
+def _socket() -> socket.socket:
+    kernel = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
+    kernel.settimeout(_TIMEOUT_SECONDS)
+    kernel.bind((0, 0))
+    return kernel
+
+
+ROOT = Path("/proc/sys")
+AREAS = ("net/ipv4/conf", "net/ipv6/conf")
+_SECRET = "stable_secret"  # noqa: S105  (the name of a file, not what is in it)
+
+
+class Sysctls:
+    """The settings of links, by name below /proc/sys with the link left out: ``net/ipv4/conf/forwarding``.
+
+    The link ``default`` has those of every new link.
+    """
+
+    def __init__(self, root: Path = ROOT) -> None:
+        """Look below *root*."""
+        self._root = root
+
+    def of_link(self, link: str) -> dict[str, str]:
+        """Return all settings of *link*, a hundred (2 ms); none of one that is gone."""
+        found = {}
+        for area in AREAS:
+            directory = self._file(link, f"{area}/x").parent
+            names = sorted(file.name for file in directory.iterdir()) if directory.is_dir() else []
+            for name in (f"{area}/{name}" for name in names if name != _SECRET):
+                if (value := self.read(link, name)) is not None:
+                    found[name] = value
+        return found
+
+    def read(self, link: str, name: str) -> str | None:
+        """Return one setting, None when link or setting is not there."""
+        try:
+            return self._file(link, name).read_text().strip()
+        except OSError:
+            return None
+
+    def write(self, link: str, values: Mapping[str, str]) -> tuple[str, ...]:
+        """Set what differs; return the names of what did. Raises Unavailable naming the file that took no value."""
+        changed = tuple(name for name, value in values.items() if self.read(link, name) != value)
+        for name in changed:
+            file = self._file(link, name)
+            try:
+                file.write_text(f"{values[name]}\n")
+            except OSError as error:
+                raise Unavailable(f"{file} cannot be set to {values[name]}: {error.strerror}") from error
+        return changed
+
+    def _file(self, link: str, name: str) -> Path:
+        area, _, key = name.rpartition("/")
+        if area not in AREAS or key in ("", ".", "..") or "/" in link or link in ("", ".", ".."):
+            raise ValueError(f"{name!r} of {link!r} is no setting of a link")
+        return self._root / area / link / key

@@ -16,9 +16,9 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from nodenet import __version__
-from nodenet.core.backoff import spread
 from nodenet.core.errors import Forbidden, Postponed, Unavailable, Unreachable
 from nodenet.core.hosted_services.kubeconfig import Access
+from nodenet.core.since import spread
 from nodenet.edge.kubernetes import credentials
 from nodenet.edge.kubernetes.credentials import expired_ca, refusal, refused
 from nodenet.edge.kubernetes.http import CONNECT_SECONDS, Head, HttpPool

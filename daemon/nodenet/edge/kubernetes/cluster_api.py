@@ -8,7 +8,7 @@ from typing import Any, Self
 from urllib.parse import quote
 
 from nodenet.core.errors import Forbidden, Postponed, Unavailable
-from nodenet.core.persistent_ips.api import Conflict
+from nodenet.core.persistent_ips.model import Conflict
 from nodenet.edge.kubernetes.client import KubernetesCluster
 from nodenet.edge.kubernetes.session import Answer, Session
 

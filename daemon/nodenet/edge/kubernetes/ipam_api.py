@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import quote
 
 from nodenet.core.errors import NodenetError
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Forbidden, NotFound, Page, TooLarge
+from nodenet.core.persistent_ips.model import ApiAway, Conflict, Forbidden, NotFound, Page, TooLarge
 from nodenet.edge.kubernetes.session import UNPROCESSABLE, Answer, Session, event_error
 
 CLAIMS = "/apis/k8s.cni.cncf.io/v1alpha1"

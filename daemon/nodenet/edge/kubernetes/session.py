@@ -19,7 +19,7 @@ from urllib.parse import urlencode
 from nodenet import __version__
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.hosted_services.kubeconfig import Access
-from nodenet.core.persistent_ips.api import ApiAway, Conflict, Expired, Forbidden, NotFound, TooLarge
+from nodenet.core.persistent_ips.model import ApiAway, Conflict, Expired, Forbidden, NotFound, TooLarge
 from nodenet.core.value import frozen
 from nodenet.edge.kubernetes import credentials
 from nodenet.edge.kubernetes.http import HttpError, HttpPool, TooLong

@@ -16,14 +16,12 @@ from pathlib import Path
 from typing import Any
 
 from nodenet.core.errors import NodeFileInvalid
-from nodenet.core.nmstate import below_bridge
-from nodenet.core.nmstate.answer import answer_of, checkpoint_of, shaped
-from nodenet.core.nmstate.failure import PERMANENT, FailureKind, NmstateFailure
+from nodenet.core.nmstate.failure import PERMANENT, FailureKind, NmstateFailure, answer_of, checkpoint_of, shaped
+from nodenet.core.nmstate.state import still_asked, uplinks, without_bridges
 from nodenet.core.node_file.content import secrets_in
 from nodenet.core.node_file.schema import VERSION
 from nodenet.core.node_file.translate import shown_words, translated
-from nodenet.core.ownership.difference import remaining
-from nodenet.core.ownership.things import NO_OTHERS, Others
+from nodenet.core.ownership.things import NO_OTHERS, Others, remaining
 
 WORKER = Path(__file__).with_name("worker.py")
 BUNDLED = str(Path(__file__).parents[3] / "bundled")
@@ -86,8 +84,8 @@ class Transaction:
     async def difference_below(self, text: str, bridges: Collection[str], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return the same, less the IP configuration of links below *bridges*. Raises NmstateFailure."""
         state = await self.show(secrets=True)  # hidden ones would differ from the file's
-        found = await self.compare(text, below_bridge.without_bridges(state, bridges), others)
-        return below_bridge.still_asked(found, below_bridge.uplinks(state, bridges))
+        found = await self.compare(text, without_bridges(state, bridges), others)
+        return still_asked(found, uplinks(state, bridges))
 
     async def compare(self, text: str, state: Mapping[str, Any], others: Others = NO_OTHERS) -> dict[str, Any]:
         """Return what *text* asks for beyond *state*, which may be any host's. Raises NmstateFailure."""

@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
-from nodenet.core.node_ip.kubelets import PROGRAMS
+from nodenet.core.node_ip.published_files import PROGRAMS
 
 TREE = Path("/sys/fs/cgroup")
 PROC = Path("/proc")

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import PurePosixPath
+from typing import Any, TypeVar
 
 import structlog
 
@@ -18,10 +19,10 @@ from nodenet.core.apply.intent import Intent, is_ours
 from nodenet.core.change import record
 from nodenet.core.change.record import RESULT, Change, What, interrupted, is_closed
 from nodenet.core.change.way_back import Network, WayBack, way_back, with_others
-from nodenet.core.errors import OrderRefused, Unavailable
+from nodenet.core.errors import NodenetError, OrderRefused, Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import of_another
+from nodenet.core.network_manager.state import ManagerState, of_another
+from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.value import frozen
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.network_before import ProfileKeeper, profiles_of
@@ -262,3 +263,40 @@ def _noting(refused: list[OrderRefused]) -> Iterator[None]:
         yield
     except OrderRefused as error:
         refused.append(error)
+
+
+def as_failure(error: Exception) -> NodenetError:
+    """Return *error*, which ended an apply, as a failed try with a cause: the network was touched before it."""
+    if isinstance(error, Unavailable):
+        return NmstateFailure(FailureKind.UNAVAILABLE, error.cause, error.remedy)
+    if isinstance(error, NodenetError):
+        return error
+    log.error(f"An apply met an unexpected error: {error!r}", message=Message.INTERNAL_ERROR, exc_info=error)
+    return NmstateFailure(FailureKind.INTERNAL, f"unexpected error of nodenetd: {error!r}")
+
+
+def with_more(failure: NodenetError, more: str) -> NmstateFailure:
+    """Return *failure* of an apply that was not rolled back, with why not."""
+    kind, said = FailureKind.UNAVAILABLE, ""
+    if isinstance(failure, NmstateFailure):
+        kind, said = failure.kind, failure.said
+    return NmstateFailure(kind, f"{failure.cause}; {more}", failure.remedy, said)
+
+
+T = TypeVar("T")
+
+
+async def shielded(work: Coroutine[Any, Any, T] | asyncio.Task[T], what: str = "Rolling back") -> T:
+    """Finish *work* even if the caller is cancelled; raise CancelledError after that, and log *what* met an error."""
+    task = asyncio.ensure_future(work)
+    cancelled = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            cancelled = True
+    if not cancelled:
+        return task.result()
+    if error := task.exception():
+        log.error(f"{what} met an error: {error}", message=Message.ROLLBACK_FAILED)
+    raise asyncio.CancelledError

@@ -18,8 +18,7 @@ from nodenet.core.apply.moved import ends_a_family, to_prepare
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import NodenetError
 from nodenet.core.messages import Message
-from nodenet.stages.apply.changes import Changes
-from nodenet.stages.apply.shielded import shielded
+from nodenet.stages.apply.changes import Changes, shielded
 
 log = structlog.get_logger()
 

@@ -7,8 +7,7 @@ from dataclasses import replace
 
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import PublishFailed
-from nodenet.core.network_manager.objects import Inventory
-from nodenet.core.network_manager.profile_backup import KeptProfile
+from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.links import NICS

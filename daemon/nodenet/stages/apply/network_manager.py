@@ -9,7 +9,7 @@ from __future__ import annotations
 import structlog
 
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import PAUSES, UNIT, ManagerState, Service, absence, is_due
+from nodenet.core.network_manager.state import PAUSES, UNIT, ManagerState, Service, absence, is_due
 from nodenet.core.since import NEVER
 from nodenet.ports import Clock, Manager, Systemd
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import PurePath, PurePosixPath
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.errors import LibnmstateMissing, NodeFileInvalid, PublishFailed, Unavailable
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_file import content, find, host_values

@@ -18,19 +18,15 @@ from nodenet.core.boot.outcome import Topic, Waiting
 from nodenet.core.change.record import RESULT, Change, What
 from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.network_manager.checkpoint import Checkpoint
+from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.settings.model import Settings
 from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.changes import Changes
-from nodenet.stages.apply.failures import as_failure, with_more
-from nodenet.stages.apply.hand_over import HandOver
-from nodenet.stages.apply.ofports import Ofports
+from nodenet.stages.apply.changes import Changes, as_failure, shielded, with_more
+from nodenet.stages.apply.hand_over import HandOver, Ofports
 from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.apply.records import INTENT
-from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import PurePath
 
@@ -18,9 +18,8 @@ from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.leases import LeaseMark, is_held
+from nodenet.core.network_manager.state import LeaseMark, is_held
 from nodenet.core.node_file.content import Desired
-from nodenet.core.probes.on_host import on_host
 from nodenet.core.probes.questions import (
     NO_LOOK,
     Answer,
@@ -28,25 +27,97 @@ from nodenet.core.probes.questions import (
     Look,
     Question,
     Scope,
+    controls,
     has_restarted,
     is_undecided,
     known,
     look_at,
     new_addresses,
+    on_host,
     questions,
 )
-from nodenet.core.probes.verdict import (
-    Verdict,
-    is_hopeless,
-    merged,
-    verdict,
-)
-from nodenet.core.resolver.servers import FILES, servers_of_others
+from nodenet.core.probes.verdict import Verdict, is_hopeless, merged, verdict
+from nodenet.core.resolver import FILES, servers_of_others
 from nodenet.core.settings.model import Settings
 from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Neighbours, Profiles, ResolverProbe, Targets
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.duplicates import Duplicates
+
+UNIQUE_SECONDS = 0.15
+"""How long another host may take to defend its address: on a LAN it answers within milliseconds, and NetworkManager
+asks once more when it configures the address (ipv4.dad-timeout)."""
+TIMES, AGAIN_SECONDS = 2, 1.0
+"""How often an address is asked for once it was answered for, and how long each answer may take."""
+PROXY_SECONDS = 1.0
+"""How long a router may take to answer for any address: Linux does so after 0.8 s at most (``proxy_delay``, arp(7))."""
+
+
+class Duplicates:
+    """A question for new addresses, under way since it was made."""
+
+    def __init__(
+        self,
+        ask: Callable[[Iterable[Question], float], Awaitable[Mapping[Question, Answer]]],
+        neighbours: Neighbours,
+        asked: Collection[Question],
+        own: Collection[str],
+    ) -> None:
+        """Put the questions *asked* through *ask*, with a limit in seconds; *own* are the MACs of this node."""
+        self._ask = ask
+        self._neighbours = neighbours
+        self._own = own
+        self._asking = asyncio.ensure_future(self._ask_all(asked)) if asked else None
+
+    async def taken(self) -> Mapping[Question, str]:
+        """Return the addresses of other hosts, and their MACs, "" where the kernel does not say."""
+        return await asyncio.shield(self._asking) if self._asking else {}
+
+    def end(self) -> None:
+        """Wait for no answer any longer."""
+        if self._asking and not self._asking.cancel() and not self._asking.cancelled():
+            self._asking.exception()  # nothing is applied, so it is not awaited
+
+    async def _ask_all(self, asked: Collection[Question]) -> dict[Question, str]:
+        found = await asyncio.gather(*map(self._host, asked))
+        return {question: mac for question, mac in zip(asked, found, strict=True) if mac is not None}
+
+    async def _host(self, question: Question) -> str | None:
+        """Return the MAC of the host that has the address, None where no other host has it."""
+        if not await self._answers(question, UNIQUE_SECONDS):
+            return None
+        mac = self._mac(question)
+        if mac in self._own or await self._is_of_router(question, mac):
+            return None
+        for _ in range(TIMES):
+            began = asyncio.get_running_loop().time()
+            if await self._answers(question, AGAIN_SECONDS):
+                return self._mac(question)
+            await asyncio.sleep(began + AGAIN_SECONDS - asyncio.get_running_loop().time())
+        return None
+
+    async def _answers(self, question: Question, seconds: float) -> bool:
+        return (await self._ask((question,), seconds))[question] is Answer.YES
+
+    async def _is_of_router(self, question: Question, mac: str) -> bool:
+        """Return whether a router with *mac* answers for any address (proxy ARP, RFC 1027).
+
+        A MAC of this node is none of another host either (RFC 5227, 2.1.1): a fabric that answers in the place of its
+        hosts may remember this one.
+        """
+        if not mac:
+            return False
+        beside = await self._ask(controls(question), PROXY_SECONDS)
+        answered = (each for each, answer in beside.items() if answer is Answer.YES)
+        return any(self._mac(each) == mac for each in answered)
+
+    def _mac(self, question: Question) -> str:
+        """Return the MAC that answered *question*, empty where the kernel does not say."""
+        try:
+            known = self._neighbours.known(question.link)
+        except Unavailable:
+            return ""
+        return next((each.mac.hex(":") for each in known if each.address == question.address and each.mac), "")
+
 
 log = structlog.get_logger()
 

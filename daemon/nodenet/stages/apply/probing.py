@@ -16,8 +16,7 @@ from nodenet.core.messages import Message
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.probes.questions import NO_LOOK, Look, Question
-from nodenet.core.probes.report import PATH, report
-from nodenet.core.probes.verdict import Verdict, in_use, summary
+from nodenet.core.probes.verdict import PATH, Verdict, in_use, report, summary
 from nodenet.stages.apply.probes import Before, Probes
 
 log = structlog.get_logger()

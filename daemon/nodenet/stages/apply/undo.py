@@ -15,14 +15,13 @@ from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import RESULT, UNDONE_AT_ONCE, Change, interrupted, is_confirmed
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.since import NEVER
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.changes import MESSAGE, Changes
+from nodenet.stages.apply.changes import MESSAGE, Changes, shielded
 from nodenet.stages.apply.pipeline import MANAGER
 from nodenet.stages.apply.records import BRIDGE_INTENT
-from nodenet.stages.apply.shielded import shielded
 
 log = structlog.get_logger()
 

@@ -13,8 +13,7 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.nmstate.state import without_addresses
 from nodenet.core.node_ip.select import Selection
 from nodenet.core.ownership import rule
-from nodenet.core.ownership.difference import without_others
-from nodenet.core.ownership.things import Others
+from nodenet.core.ownership.things import Others, without_others
 from nodenet.core.settings.model import Datapath
 from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Ovsdb, Profiles, Standing, Sysctls, Transaction

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Topic
-from nodenet.core.boot.request import Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Topic
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message

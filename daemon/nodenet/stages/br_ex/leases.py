@@ -12,7 +12,7 @@ from nodenet.core.br_ex.plan import Plan
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Manager, Profiles
 from nodenet.stages.apply.others import OthersOnLinks

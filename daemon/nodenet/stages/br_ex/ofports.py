@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import structlog
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Skipped
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Skipped
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.value import frozen
 from nodenet.ports import Files, Ovsdb, Profiles, Stage, Store
-from nodenet.stages.apply.ofports import Ofports
+from nodenet.stages.apply.hand_over import Ofports
 
 log = structlog.get_logger()
 

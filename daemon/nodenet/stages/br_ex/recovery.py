@@ -15,9 +15,8 @@ from dataclasses import replace
 import structlog
 
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Problem, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Problem, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.br_ex.record import BridgeRecord
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
@@ -26,8 +25,8 @@ from nodenet.core.history.entry import Kind
 from nodenet.core.messages import Message
 from nodenet.core.since import NEVER
 from nodenet.ports import Kernel, Stage
+from nodenet.stages.apply.history import Recorder
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
-from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.repair import BridgeRepairer

@@ -19,8 +19,8 @@ from nodenet.core.br_ex.removal import removal
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import BridgeForeign, Unavailable
 from nodenet.ports import Transaction
+from nodenet.stages.apply.changes import shielded
 from nodenet.stages.apply.network_before import ProfileKeeper
-from nodenet.stages.apply.shielded import shielded
 from nodenet.stages.br_ex.make import BridgeMaker
 from nodenet.stages.br_ex.repair import BridgeRepairer
 from nodenet.stages.br_ex.verify import Verifier

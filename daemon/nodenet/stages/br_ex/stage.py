@@ -17,9 +17,8 @@ from typing import TypeVar
 import structlog
 
 from nodenet.core.apply.intent import Intent, Phase
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.br_ex import plan as bridge
 from nodenet.core.br_ex.condition import BridgeCondition, Owner, Rule
 from nodenet.core.br_ex.explain import conditions
@@ -39,16 +38,14 @@ from nodenet.core.errors import (
 from nodenet.core.history.entry import Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip import kubelets
-from nodenet.core.node_ip.published_files import BRIDGE_UP, USERS
+from nodenet.core.node_ip.published_files import BRIDGE_UP, UNITS, USERS
 from nodenet.core.node_ip.rules import Rule as NodeIpRule
 from nodenet.core.settings.model import Datapath
 from nodenet.core.since import NEVER
 from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Nmstate, Ovsdb, Systemd, Transaction
-from nodenet.stages.apply.changed import log_changed
+from nodenet.stages.apply.history import Recorder, log_changed
 from nodenet.stages.apply.pipeline import Pipeline
-from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.br_ex.foreign_ports import log_ports_of_others
 from nodenet.stages.br_ex.gather import Gatherer
 from nodenet.stages.br_ex.later_looks import (
@@ -74,7 +71,7 @@ T = TypeVar("T")
 PATIENCE_SECONDS = 60.0
 """How long kubelet is held back for an Open vSwitch that does not work; it starts on the plain network then."""
 TRIES = 5
-"""So often br-ex is tried without an order, with the growing pauses of ``core.boot.pace``."""
+"""So often br-ex is tried without an order, with the growing pauses of ``core.boot.stage_state``."""
 PARKED = PurePosixPath("/run/nodenet/ovn-parked")
 """Stands once ovn-controller was kept from an earlier boot's database: once a boot, before OVN-Kubernetes comes."""
 HINT = PurePosixPath("/var/lib/ovnk/iface_default_hint")
@@ -241,7 +238,7 @@ class ConfigureOvsStage:
         cause = self._not_rolled_back or (last.cause if last else "")
         self._has_tried, self._not_rolled_back = True, ""
         ordered = request.by_name or request.retry_refused
-        if cause and not ordered and await self._edges.systemd.any_runs(kubelets.UNITS):
+        if cause and not ordered and await self._edges.systemd.any_runs(UNITS):
             why = f"an apply has failed in this boot, and kubelet runs: {cause}"
             raise NmstateFailure(FailureKind.VERIFICATION, why, "Look at `journalctl -u nodenetd -b`")
 

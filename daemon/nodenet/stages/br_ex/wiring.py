@@ -6,9 +6,9 @@ from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.ports import Stage
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.history import Recorder
 from nodenet.stages.apply.network_before import ProfileKeeper
 from nodenet.stages.apply.pipeline import Pipeline
-from nodenet.stages.apply.recorder import Recorder
 from nodenet.stages.apply.records import BRIDGE_INTENT
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.gather import Gatherer

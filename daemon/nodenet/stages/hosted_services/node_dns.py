@@ -14,16 +14,13 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.boot.escape import named
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Facts, Problem, named
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services import dns, dnsmasq, paths
+from nodenet.core.hosted_services import dns, dnsmasq, model
 from nodenet.core.hosted_services.dns import SYSCTLS, forwarding_link, to_set
 from nodenet.core.hosted_services.dnsmasq import Place
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.model import Inputs, Service, expected, likely, options_of
-from nodenet.core.hosted_services.paths import OWED_RESTART
+from nodenet.core.hosted_services.model import OWED_RESTART, Inputs, Service, expected, likely, options_of
 from nodenet.core.hosted_services.plan import NodePlan
 from nodenet.core.hosted_services.units import DnsLook, Others, Restarts, Running, why_waiting
 from nodenet.core.ip import Family, IPAddress
@@ -36,8 +33,17 @@ from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Host, Kernel, Ovsdb, ResolverProbe, Sysctls
-from nodenet.ports.hosted_services import ConfigurationFiles, Dnsmasq, RedirectTable, ServiceUnits, Sockets
-from nodenet.ports.vips import ApiIntFile, CacheFiles, NameLookup, OtherStacks
+from nodenet.ports.hosted_services import (
+    ApiIntFile,
+    CacheFiles,
+    ConfigurationFiles,
+    Dnsmasq,
+    NameLookup,
+    OtherStacks,
+    RedirectTable,
+    ServiceUnits,
+    Sockets,
+)
 from nodenet.stages.hosted_services.on_disk import OnDisk
 from nodenet.stages.hosted_services.stage import OutsideLinks
 
@@ -194,8 +200,8 @@ class ClusterDns:
             log.warning(cause, message=Message.CLUSTER_DNS_REFUSED, cause=cause, remedy=remedy)
 
 
-UNIT = paths.UNITS[Service.DNSMASQ]
-CONFIGURATION = paths.TEXTS[Service.DNSMASQ]
+UNIT = model.UNITS[Service.DNSMASQ]
+CONFIGURATION = model.TEXTS[Service.DNSMASQ]
 PORT = 53
 LOOK_SECONDS = 1.0
 NAMELESS_SECONDS = 3.0
@@ -305,7 +311,7 @@ class NodeDns:
         if Service.DNSMASQ not in made.texts:
             return DnsLook(note="DNS is not served")
         text = made.texts[Service.DNSMASQ] + await edges.dnsmasq.further()
-        texts: dict[PurePath, str] = {CONFIGURATION: text, paths.HOSTS: made.hosts}
+        texts: dict[PurePath, str] = {CONFIGURATION: text, model.HOSTS: made.hosts}
         if self._settings.hosted.mode is HostedMode.RENDER:
             edges.texts.write(texts)
             return DnsLook(note="dnsmasq's configuration is written and nothing is started (hosted.mode)")
@@ -319,7 +325,7 @@ class NodeDns:
             unguarded = await self._guard_port(inputs, outside)  # it takes less time than dnsmasq to start
             return replace(look, problem=look.problem or unguarded)
         unguarded = await self._guard_port(inputs, outside)
-        return await self._keep(inputs, known, unguarded, hosts_differ=paths.HOSTS in changed)
+        return await self._keep(inputs, known, unguarded, hosts_differ=model.HOSTS in changed)
 
     async def _keep(
         self, inputs: Inputs, known: tuple[IPAddress, ...], unguarded: Problem | None, *, hosts_differ: bool
@@ -442,7 +448,7 @@ class NodeDns:
         await self._edges.units.stop(UNIT)
         await self._edges.guard.remove()
         self._rules = ""
-        self._edges.texts.remove((CONFIGURATION, paths.HOSTS, paths.OWED_RESTART))
+        self._edges.texts.remove((CONFIGURATION, model.HOSTS, model.OWED_RESTART))
 
     async def _stop(self, running: Running) -> None:
         if running.is_up or running.is_settling:

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from nodenet.core.boot.facts import Facts
+from nodenet.core.boot.outcome import Facts
 from nodenet.core.errors import PublishFailed
 from nodenet.core.hosted_services import api_int
 from nodenet.core.hosted_services.cluster import CacheInvalid, Cluster, known, parse_cached
@@ -21,7 +21,7 @@ from nodenet.core.hosted_services.plan import NodePlan, plan
 from nodenet.core.hosted_services.resource import QUICK_BYTES
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Snapshot
-from nodenet.ports.vips import ApiIntFile, CacheFiles
+from nodenet.ports.hosted_services import ApiIntFile, CacheFiles
 
 CACHES = {"cr": "The cached HostedNetServices", "nodes": "The cached list of nodes"}
 

@@ -10,26 +10,25 @@ from __future__ import annotations
 import asyncio
 import hashlib
 
-from nodenet.core.backoff import backoff
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Skipped, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import PublishFailed, Unavailable, UnitFailed
-from nodenet.core.hosted_services import dns, paths
+from nodenet.core.hosted_services import dns
+from nodenet.core.hosted_services.dns import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.hosted_services.duties import why_disabled
-from nodenet.core.hosted_services.model import Here, Service, options_of
+from nodenet.core.hosted_services.model import COMPANION, STARTED, UNITS, Here, Service, options_of
 from nodenet.core.hosted_services.units import Restarts, Running
-from nodenet.core.hosted_services.verdict import LOOK_SECONDS, PATIENCE_SECONDS, UNWELL_SECONDS, WELL_SECONDS, verdict
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.open_vswitch.bridges import OvsBridge
+from nodenet.core.open_vswitch import OvsBridge
 from nodenet.core.settings.model import HostedMode, Settings
-from nodenet.core.since import NEVER
+from nodenet.core.since import NEVER, backoff
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, Files, Ovsdb, ResolverProbe
 from nodenet.ports.hosted_services import NodeDns, RedirectTable, ServiceUnits
+from nodenet.stage_edges import StageEdges
 
 # By which links do other hosts reach this node's DNS? Open vSwitch's database knows it of its own links.
 
@@ -63,7 +62,7 @@ class OutsideLinks:
 
 TOPICS = frozenset({Topic.NODE_IP, Topic.DNS, Topic.UNIT, Topic.BUS})
 NOT_NOW = "Hosted services cannot be decided"
-STOPPED = (paths.COMPANION, paths.UNITS[Service.KEEPALIVED], paths.UNITS[Service.HAPROXY])
+STOPPED = (COMPANION, UNITS[Service.KEEPALIVED], UNITS[Service.HAPROXY])
 """In this order: the companion would start the others again."""
 
 
@@ -144,19 +143,19 @@ class HostedServicesStage:
         """Make nodenet-hosted run with the present settings; return its state, None while systemd does not answer."""
         units, files = self._outside.units, self._outside.files
         try:
-            running = await units.state(paths.COMPANION)
+            running = await units.state(COMPANION)
         except Unavailable:
             return None
         wanted = self._mark(facts)
-        if wanted not in (self._started, files.read(paths.STARTED)):
-            await (units.restart if running.is_up or running.is_settling else units.start)(paths.COMPANION)
+        if wanted not in (self._started, files.read(STARTED)):
+            await (units.restart if running.is_up or running.is_settling else units.start)(COMPANION)
             self._started = wanted
         elif running.is_up:
             self._restarts = Restarts()
         elif not running.is_settling and self._restarts.left(now) <= 0:
             self._restarts = self._restarts.after_start(now)
-            await units.start(paths.COMPANION)
-        files.write(paths.STARTED, wanted)
+            await units.start(COMPANION)
+        files.write(STARTED, wanted)
         return running
 
     def _mark(self, facts: Facts) -> bytes:
@@ -181,14 +180,27 @@ class HostedServicesStage:
 
     async def _disabled(self, why: str, facts: Facts) -> Outcome:
         """Stop what earlier settings of this boot started; where nothing was, systemd is not asked."""
-        if self._outside.files.read(paths.STARTED) is None:
+        if self._outside.files.read(STARTED) is None:
             return Skipped(why, facts)
         try:
             for unit in STOPPED:
                 await self._outside.units.stop(unit)
             await self._outside.redirect.remove()
-            self._outside.files.remove(paths.STARTED)
+            self._outside.files.remove(STARTED)
         except (PublishFailed, Unavailable, UnitFailed) as error:
             problem = Problem(Message.HOSTED_FAILED, f"Hosted services are not stopped: {error.cause}", error.remedy)
             return Done(why, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, UNWELL_SECONDS))
         return Skipped(why, facts)
+
+
+def build(edges: StageEdges, settings: Settings) -> HostedServicesStage:
+    """Return the stage for *settings*."""
+    own = HostedEdges(
+        edges.service_units,
+        edges.node_dns(settings),
+        edges.resolver_probe,
+        edges.redirect,
+        edges.files,
+        edges.clock,
+    )
+    return HostedServicesStage(own, settings)

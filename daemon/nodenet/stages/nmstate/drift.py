@@ -13,18 +13,17 @@ from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Again, Done, Outcome, Skipped
-from nodenet.core.boot.request import EVENT, Request
-from nodenet.core.common_wake import until_common
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Skipped
+from nodenet.core.boot.stage_state import EVENT, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
+from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import NmstateFailure
-from nodenet.core.probes.on_host import on_host
-from nodenet.core.resolver.servers import FILES, servers_in_use
+from nodenet.core.probes.questions import on_host
+from nodenet.core.resolver import FILES, servers_in_use
+from nodenet.core.since import until_common
 from nodenet.core.trial import drift
-from nodenet.core.trial.changes import changes
+from nodenet.core.trial.refusals import changes
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.nmstate.in_force import InForce

@@ -1,4 +1,4 @@
-"""Was the network made by this node file, and is it still as the file asks for?"""
+"""Which node file is in force, which one was refused, and is it tried again?"""
 
 from __future__ import annotations
 
@@ -7,18 +7,25 @@ from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-from nodenet.core.apply.intent import Phase
-from nodenet.core.boot.facts import Facts
+from nodenet.core.apply.intent import TOUCHED, Phase
+from nodenet.core.apply.new_file import BUDGET_SECONDS, may_try_again, pauses
+from nodenet.core.boot.outcome import Again, Facts, Failed, Topic
 from nodenet.core.br_ex.condition import profiles_of
 from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
-from nodenet.core.errors import PublishFailed
-from nodenet.core.nmstate import below_bridge
+from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
+from nodenet.core.nmstate.state import still_asked
 from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
-from nodenet.ports import Store, Transaction
+from nodenet.core.node_ip.published_files import USERS
+from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.core.since import backoff
+from nodenet.core.value import frozen
+from nodenet.ports import Store, Systemd, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
+from nodenet.stages.apply.probes import Probes
+from nodenet.stages.nmstate.job import Job, failed
 
 BRIDGE_IN_THE_WAY = (
     "Its configuration of a link below br-ex can change only after `nodenetctl bridge remove`; then "
@@ -60,7 +67,7 @@ class InForce:
         )  # raises too, unless only bridges were in the way
         if refused and not known:
             raise NmstateFailure(refused.kind, refused.cause, BRIDGE_IN_THE_WAY)
-        return below_bridge.still_asked(left, await self._to_come(above)) if left else left
+        return still_asked(left, await self._to_come(above)) if left else left
 
     async def _to_come(self, bridges: Collection[str]) -> frozenset[str]:
         """Return the links that get below *bridges* with their carrier: NetworkManager activates no NIC without one.
@@ -101,3 +108,107 @@ class InForce:
             return facts
         in_force, bridge = (record.in_force, record.brings_bridge) if record else (None, False)
         return replace(facts, applied_digest=in_force, brings_bridge=bridge)
+
+
+class Refusal:
+    """Refuses files: not again in this boot."""
+
+    def __init__(self, pipeline: Pipeline, probes: Probes, in_force: InForce) -> None:
+        """Write the record of *pipeline*."""
+        self._pipeline = pipeline
+        self._probes = probes
+        self._in_force = in_force
+
+    def of(self, job: Job, failure: NodenetError) -> Failed:
+        """Return the outcome of a file that *failure* was the end of; its record keeps it from another try."""
+        self._probes.forget()
+        cause = f"{job.file.name}: {failure.cause}"
+        record = self._pipeline.record
+        if record and record.phase in TOUCHED and record.digest == job.file.digest:
+            # A file that was rolled back for another reason than its probes says nothing about the way out.
+            by_probes = record.phase is Phase.APPLYING or getattr(failure, "kind", None) is FailureKind.PROBE
+            ended = replace(record, phase=Phase.REFUSED, cause=cause, remedy=failure.remedy)
+            ended = replace(ended, way_out=record.way_out and by_probes, interrupted=job.interrupted)
+            self._pipeline.save(ended)
+        return failed(self._in_force.before(job.facts), failure, cause)
+
+
+@frozen
+class Tried:
+    """How often a file was tried, when that began (seconds of CLOCK_BOOTTIME), and how the last try failed."""
+
+    number: int
+    began: float
+    last: NodenetError
+
+
+class Tries:
+    """The failed tries of each file, by digest, while another may follow."""
+
+    def __init__(self) -> None:
+        """Begin with none."""
+        self._failed: dict[str, Tried] = {}
+
+    def another(self, digest: str, failure: NmstateFailure, *, began: float, now: float) -> int | None:
+        """Count a try of *digest* that *began* and failed; return its number, None where no other may follow."""
+        before = self._failed.pop(digest, None)
+        number, since = (before.number + 1, before.began) if before else (1, began)
+        if not may_try_again(failure, number, now - since):
+            return None
+        self._failed[digest] = Tried(number, since, failure)
+        return number
+
+    def used_up(self, digest: str, now: float) -> NodenetError | None:
+        """Return how *digest* failed last where its time is over; then it is counted no more."""
+        tried = self._failed.get(digest)
+        if tried is None or now - tried.began < BUDGET_SECONDS:
+            return None
+        return self._failed.pop(digest).last
+
+    def over(self, digest: str) -> None:
+        """Forget *digest*, which is refused."""
+        self._failed.pop(digest, None)
+
+    def clear(self) -> None:
+        """Forget all: a file is in force."""
+        self._failed.clear()
+
+
+class LaterTries:
+    """Counts how often in a row a file was refused for another host; keeps why a policy was refused."""
+
+    def __init__(self, systemd: Systemd) -> None:
+        """Ask *systemd* whether kubelet waits."""
+        self._systemd = systemd
+        self._times: tuple[str, int] = ("", 0)
+        self._unresolved: tuple[str, Failed] | None = None
+
+    async def is_due(self, digest: str) -> bool:
+        """Return whether the file with *digest* is tried again though it was refused in this boot.
+
+        Kubelet may have started since, with the node IPs of the last boot.
+        """
+        return self._times[0] == digest and await self._systemd.any_runs(USERS) is False
+
+    async def again(self, digest: str, failure: NmstateFailure, refused: Failed) -> Failed:
+        """Return *refused*, with the time of the next try where there is one."""
+        number = self._times[1] + 1 if self._times[0] == digest else 1
+        self._times = "", 0
+        first_and_longest = pauses(failure.kind) if isinstance(failure, ProbeFailed) else None  # it was rolled back
+        if first_and_longest is None or await self._systemd.any_runs(USERS) is not False:
+            return refused
+        self._times = digest, number
+        return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *first_and_longest)))
+
+    async def too_late(self, digest: str) -> Failed | None:
+        """Return why the policy with *digest* was refused, if kubelet runs by now: its order is missing."""
+        if self._unresolved is None or self._unresolved[0] != digest or not await self._systemd.any_runs(USERS):
+            return None
+        return self._unresolved[1]
+
+    async def unresolved(self, digest: str, refused: Failed) -> Failed:
+        """Return *refused*, of the policy with *digest*, with the events after which it is resolved again."""
+        self._unresolved = digest, refused
+        if await self._systemd.any_runs(USERS):
+            return refused
+        return Failed(refused.problem, refused.facts, Again(frozenset({Topic.KERNEL, Topic.NETWORK_MANAGER})))

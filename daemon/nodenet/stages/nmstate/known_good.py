@@ -18,13 +18,12 @@ from pathlib import PurePath
 import structlog
 
 from nodenet.core.apply import new_file
-from nodenet.core.backoff import backoff
-from nodenet.core.common_wake import BEAT_SECONDS
 from nodenet.core.errors import PublishFailed
 from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.core.messages import Message
 from nodenet.core.node_file.find import APPLIED
 from nodenet.core.settings.model import Settings
+from nodenet.core.since import BEAT_SECONDS, backoff
 from nodenet.core.status.document import BootStatus
 from nodenet.ports import Clock, Files, Store
 from nodenet.stages.apply.history import History

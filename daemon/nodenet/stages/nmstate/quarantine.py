@@ -8,17 +8,27 @@ from __future__ import annotations
 
 from contextlib import suppress
 from dataclasses import replace
+from itertools import takewhile
+
+import structlog
 
 from nodenet.core.apply import intent, new_file
-from nodenet.core.apply.intent import Intent
+from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Problem, Waiting
+from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
+from nodenet.core.change.record import Change, What
 from nodenet.core.errors import PublishFailed
-from nodenet.core.history.entry import Entry
+from nodenet.core.history.entry import Entry, network_of
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.state import ManagerState
+from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.ports import Files, Store
+from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import HISTORY, Good, History
+from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
+from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.records import NEW_FILE, Records
 
 
@@ -129,3 +139,43 @@ class Quarantine:
         with suppress(PublishFailed):
             return self._records.load(NEW_FILE, new_file.parse)
         return None
+
+
+log = structlog.get_logger()
+
+
+class GoingBack:
+    """Lets the last known good network come back, once for each file that is given up."""
+
+    def __init__(self, edges: StageEdges, pipeline: Pipeline) -> None:
+        """Take the network from the history, and leave it to the undo of *pipeline*'s open change."""
+        self._keeper = ProfileKeeper(edges.profiles, edges.files)
+        self._history = History(edges.files)
+        self._presence = edges.presence
+        self._pipeline = pipeline
+        self._begun = 0
+        """The number of the entry that this process has gone back to."""
+
+    async def first(self, wish: Desired, hostname: str | None) -> Waiting | None:
+        """Let the good network come back that the file with *wish* is given up for; return what that waits for, if so.
+
+        Nothing is done where the network is that of the good file, as it is after an apply that was undone. Raises
+        Unavailable, PublishFailed.
+        """
+        good, record = self._history.good(hostname).entry, self._pipeline.record
+        if good is None or good.number == self._begun or record is None or record.in_force == good.digest:
+            return None
+        state, words = await self._presence.look()
+        if state not in (ManagerState.READY, ManagerState.STARTING):
+            return Waiting(words, MANAGER)
+        newer = takewhile(lambda each: each.number > good.number, self._history.all())
+        network = network_of(good, newer, await network_of_file(self._keeper, wish), (BRIDGE, EXTRA_BRIDGE))
+        if network is None:
+            return None
+        # Not one that has succeeded: the network comes back, also by the next nodenetd.
+        apply = self._pipeline.intent(good.digest, Phase.APPLYING, in_force=None, brings_bridge=False)
+        self._pipeline.changes.leave(Change(What.GOING_BACK, good.name, apply, network))
+        self._begun = good.number
+        text = f"The network of {good.name} comes back, as it was in entry {good.number} of the history"
+        log.warning(text, message=Message.GOING_BACK, stage="nmstate", entry=good.number)
+        return Waiting(f"the network of {good.name}, as it was in entry {good.number} of the history", seconds=0.0)

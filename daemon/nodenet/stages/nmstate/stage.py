@@ -15,12 +15,11 @@ from typing import Any
 import structlog
 
 from nodenet.core.apply import intent
+from nodenet.core.apply.awaited_links import unsettled_reason
 from nodenet.core.apply.intent import Intent, Phase, Plan
-from nodenet.core.apply.retry import TRIES, delay
-from nodenet.core.apply.unsettled import reason
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Failed, Outcome, Problem, Skipped, Waiting, beside
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.apply.new_file import TRIES, delay
+from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Waiting, beside
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.change.record import Change, What
 from nodenet.core.errors import (
     LibnmstateMissing,
@@ -36,30 +35,22 @@ from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile, Search
 from nodenet.core.probes.verdict import ProbeFailed
+from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import not_applied
 from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.changed import log_changed
+from nodenet.stages.apply.history import Recorder, log_changed, shown_now
 from nodenet.stages.apply.moved import prepared
 from nodenet.stages.apply.network_before import ProfileKeeper, network_of_file
 from nodenet.stages.apply.node_file import NodeFiles
 from nodenet.stages.apply.pipeline import MANAGER, Pipeline
 from nodenet.stages.apply.probes import Probes
 from nodenet.stages.apply.probing import Probing, probing_around
-from nodenet.stages.apply.recorder import Recorder, shown_now
 from nodenet.stages.nmstate.drift import Drift
-from nodenet.stages.nmstate.going_back import GoingBack
-from nodenet.stages.nmstate.in_force import InForce
-from nodenet.stages.nmstate.job import Job
-from nodenet.stages.nmstate.later_tries import LaterTries
-from nodenet.stages.nmstate.leftovers import Wanted, left_behind
-from nodenet.stages.nmstate.missing_links import MissingLinks
-from nodenet.stages.nmstate.other_names import OtherNames
-from nodenet.stages.nmstate.outcomes import failed, without_secrets
-from nodenet.stages.nmstate.quarantine import Quarantine
-from nodenet.stages.nmstate.refusal import Refusal
-from nodenet.stages.nmstate.settling import Settling
-from nodenet.stages.nmstate.tries import Tries
+from nodenet.stages.nmstate.in_force import InForce, LaterTries, Refusal, Tries
+from nodenet.stages.nmstate.job import Job, Wanted, failed, left_behind, without_secrets
+from nodenet.stages.nmstate.links import MissingLinks, OtherNames, Settling
+from nodenet.stages.nmstate.quarantine import GoingBack, Quarantine
 
 log = structlog.get_logger()
 
@@ -177,9 +168,9 @@ class NmstateStage:
             facts = replace(facts, node_file=error.names)
         return failed(self._in_force.before(facts), error, error.cause)
 
-    def _none(self, facts: Facts, reason: str) -> Outcome:
+    def _none(self, facts: Facts, unsettled_reason: str) -> Outcome:
         """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
-        return Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
+        return Skipped(unsettled_reason, replace(self._in_force.before(facts), brings_bridge=False))
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:
@@ -248,8 +239,8 @@ class NmstateStage:
             case Plan.KEEP:
                 self._in_force.mark(file)
                 await self._recorder.committed(file, job.wish, job.story(), transaction)
-                reason = f"{file.name} is applied already and the state matches it"
-                return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
+                unsettled_reason = f"{file.name} is applied already and the state matches it"
+                return Skipped(unsettled_reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
                 self._pipeline.save(self._good(job))
                 self._in_force_now(job)
@@ -313,8 +304,8 @@ class NmstateStage:
             return await self._refused(job, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
-        reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
-        return Waiting(reason, seconds=delay(number), facts=self._in_force.before(job.facts))
+        unsettled_reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
+        return Waiting(unsettled_reason, seconds=delay(number), facts=self._in_force.before(job.facts))
 
     async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
@@ -356,7 +347,23 @@ class NmstateStage:
         if waiting := await self._pipeline.obstacle("a policy", uses_ovs=False, early=True):
             return waiting
         links = await self._settling.every_link()
-        return Waiting(reason(links), MANAGER, SETTLING_SECONDS) if links else None
+        return Waiting(unsettled_reason(links), MANAGER, SETTLING_SECONDS) if links else None
 
     def _until_settled(self, job: Job) -> Waiting:
-        return Waiting(reason(job.unsettled), MANAGER, SETTLING_SECONDS, self._in_force.before(job.facts))
+        return Waiting(unsettled_reason(job.unsettled), MANAGER, SETTLING_SECONDS, self._in_force.before(job.facts))
+
+
+def build(edges: StageEdges, settings: Settings) -> NmstateStage:
+    """Return the stage for *settings*."""
+    pipeline = Pipeline(edges, settings)
+    settling = Settling(edges.manager, edges.profiles, edges.kernel, edges.clock)
+    probes = Probes.of(edges, settings)
+    quarantine = Quarantine(edges.files, edges.store, edges.boot_id, settings.quarantine_after)
+    missing = MissingLinks(edges.kernel, edges.files, edges.systemd, edges.clock)
+    later_tries = LaterTries(edges.systemd)
+    directory = PurePath(settings.node_file_dir)
+    going_back = GoingBack(edges, pipeline)
+    recorder = Recorder.of(edges, settings)
+    other_names = OtherNames(edges.kernel, edges.profiles, edges.files, edges.clock)
+    parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, other_names, later_tries)
+    return NmstateStage(edges, *parts, directory, prunes=settings.prune)

@@ -12,16 +12,14 @@ from dataclasses import replace
 
 import structlog
 
-from nodenet.core.backoff import backoff
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Outcome, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
+from nodenet.core.boot.outcome import Facts, Outcome, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.messages import Message
-from nodenet.core.node_ip import lowered
+from nodenet.core.node_ip import choice
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.published_files import PRIMARY, RUN
-from nodenet.core.since import NEVER
+from nodenet.core.since import NEVER, backoff
 from nodenet.ports import Clock, Files, Kernel, Profiles, Stage
 
 log = structlog.get_logger()
@@ -85,7 +83,7 @@ class RaiseLinks:
         self._idle, self._looks = NEVER.holds(now), self._looks + 1
         before = self._given_up
         snapshot = self._kernel.snapshot()
-        self._given_up = lowered.given_up(snapshot, self._policy, await self._profiles.inventory())
+        self._given_up = choice.given_up(snapshot, self._policy, await self._profiles.inventory())
         for name in self._given_up:
             if name not in before:
                 log.warning(GIVEN_UP.format(name), message=Message.NODE_IP_NOTE, stage="nodeip")
@@ -105,9 +103,7 @@ class RaiseLinks:
 
         Raises Unavailable.
         """
-        links = tuple(
-            name for name in lowered.down(self._kernel.snapshot(), self._policy) if self._raised[name] < TIMES
-        )
+        links = tuple(name for name in choice.down(self._kernel.snapshot(), self._policy) if self._raised[name] < TIMES)
         if not links:
             self._down = NEVER
             return None
@@ -116,7 +112,7 @@ class RaiseLinks:
         if (left := self._down.left(now, DOWN_SECONDS)) > 0:
             return left
         self._down = NEVER
-        for name in lowered.managed(links, (await self._profiles.inventory(profiles=False)).states):
+        for name in choice.managed(links, (await self._profiles.inventory(profiles=False)).states):
             self._raised[name] += 1
             self._kernel.set_up(name)
             text = f"Set {name} up: another program had set it down, and the node has no address yet"

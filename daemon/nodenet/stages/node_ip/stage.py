@@ -7,31 +7,34 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import PurePath
 
 import structlog
 
-from nodenet.core.boot.facts import Facts
-from nodenet.core.boot.outcome import Done, Outcome, Problem, Topic, Waiting
-from nodenet.core.boot.request import NOTHING, Request
-from nodenet.core.errors import NodenetError, PublishFailed, Unavailable
+from nodenet.core.boot.outcome import Done, Facts, Outcome, Problem, Topic, Waiting
+from nodenet.core.boot.stage_state import NOTHING, Request
+from nodenet.core.errors import NodenetError, NotAFile, PublishFailed, SettingsInvalid, Unavailable
 from nodenet.core.ip import family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.network_manager.availability import ManagerState
-from nodenet.core.node_ip import drift, last_published, published_files
+from nodenet.core.network_manager.objects import Inventory
+from nodenet.core.network_manager.state import ManagerState
+from nodenet.core.node_ip import last_published, published_files
 from nodenet.core.node_ip.explain import summary
 from nodenet.core.node_ip.last_published import LastPublished
-from nodenet.core.node_ip.patience import Seen
-from nodenet.core.node_ip.policy_from_settings import PolicyReading, noted
+from nodenet.core.node_ip.patience import Seen, wait
+from nodenet.core.node_ip.policy_from_settings import HINT_FILE, PolicyReading, noted, read_policy
 from nodenet.core.node_ip.published_files import USERS, Publication
 from nodenet.core.node_ip.select import Selection, select_bindable
+from nodenet.core.settings.model import OnFailure, Settings
 from nodenet.core.since import NEVER
-from nodenet.ports import Clock, Files, Kernel, Systemd
-from nodenet.stage_edges import Presence
+from nodenet.ports import Clock, Files, Kernel, Profiles, Systemd
+from nodenet.stage_edges import Presence, StageEdges
 from nodenet.stages.apply.records import Records
-from nodenet.stages.node_ip.confirm import Confirmation
-from nodenet.stages.node_ip.problems import (
+from nodenet.stages.node_ip.publish import (
     LOOK_AGAIN_SECONDS,
+    Confirmation,
+    Publisher,
     conflicting,
     family_missing,
     held,
@@ -42,10 +45,60 @@ from nodenet.stages.node_ip.problems import (
     override,
     unwritten,
 )
-from nodenet.stages.node_ip.publish import Publisher
-from nodenet.stages.node_ip.waits import STARTING, Waits
 
 log = structlog.get_logger()
+
+STARTING = frozenset({Topic.KERNEL, Topic.NETWORK_MANAGER})
+SETTLING_SECONDS = 2.0
+"""After which NetworkManager is asked again: not every step of an activation is an event."""
+
+
+class Waits:
+    """The waits of one boot, by its clock."""
+
+    def __init__(self, clock: Clock, profiles: Profiles, node_ip_wait: float = 0.0) -> None:
+        """*node_ip_wait*: for how many seconds the last node IP is waited for; 0: without a limit."""
+        self._clock = clock
+        self._profiles = profiles
+        self._node_ip_wait = node_ip_wait
+        self._eligible = NEVER
+        """Since when there is something to publish."""
+        self._away = NEVER
+        """Since when the last node IP is waited for."""
+        self.given_up = False
+        """Whether the last look gave the last node IP up, after *node_ip_wait*."""
+
+    def nothing(self) -> None:
+        """Take note that there is nothing to publish."""
+        self._eligible = NEVER
+
+    async def left(self, seen: Seen, state: ManagerState) -> Waiting | None:
+        """Return the wait for what NetworkManager has not settled, or for the last node IP; None: publish *seen*."""
+        if seen.record is None or seen.record.addresses != seen.selection.node_ips:
+            seen = replace(seen, found=await self._inventory(), starting=state is not ManagerState.READY)
+        awaited, now = wait(seen), self._clock.boottime()
+        self.given_up = False
+        if awaited is None:
+            return None
+        if awaited.seconds is None:
+            self._eligible = NEVER  # what came meanwhile is not published for that
+            self._away = self._away.holds(now)
+            left = self._away.left(now, self._node_ip_wait) if self._node_ip_wait else SETTLING_SECONDS
+            self.given_up = left <= 0
+        else:
+            self._away = NEVER
+            self._eligible = self._eligible.holds(now)
+            left = self._eligible.left(now, awaited.seconds)
+        return Waiting(awaited.reason, STARTING, min(left, SETTLING_SECONDS)) if left > 0 else None
+
+    async def _inventory(self) -> Inventory:
+        """Return what NetworkManager says of its links; nothing where it does not answer."""
+        try:
+            return await self._profiles.inventory()
+        except Unavailable as error:
+            log.debug("It is not known what NetworkManager does", stage="nodeip", cause=error.cause)
+            return Inventory()
+
 
 KERNEL = frozenset({Topic.KERNEL})
 BUS = frozenset({Topic.BUS})
@@ -203,7 +256,7 @@ class NodeipStage:
         running = f"{listed(published.addresses)}, which kubelet or CRI-O runs with"
         problem = None
         # In the snapshot of the selection: an address that came later was not refused.
-        if drift.lost(published.addresses, snapshot):
+        if last_published.lost(published.addresses, snapshot):
             now = self._clock.boottime()
             self._lost = self._lost.holds(now)
             if (left := self._lost.left(now, BACK_SECONDS)) > 0:
@@ -313,3 +366,33 @@ class NodeipStage:
             self._logged.add(error.cause)
             fields = {"stage": "nodeip", "cause": error.cause, "remedy": error.remedy}
             log.error(error.cause, message=error.message, **fields)
+
+
+HINT_PATH = PurePath(HINT_FILE)
+
+
+def _wishes(settings: Settings, files: Files) -> PolicyReading:
+    """Return the policy as it is written now. Raises PublishFailed where the hint file cannot be read.
+
+    A directory in its place holds no hint: it is a problem beside the policy, and the node IP is selected.
+    """
+    try:
+        return read_policy(settings, files.read(HINT_PATH))
+    except NotAFile as error:
+        reading = read_policy(settings, None)
+        return replace(reading, problems=(SettingsInvalid(error.cause, remedy=error.remedy), *reading.problems))
+
+
+def build(edges: StageEdges, settings: Settings) -> NodeipStage:
+    """Return the stage for *settings*; it reads the policy again at each attempt."""
+    return NodeipStage(
+        edges.kernel,
+        edges.files,
+        edges.systemd,
+        edges.clock,
+        edges.presence,
+        Waits(edges.clock, edges.profiles, settings.node_ip_wait),
+        lambda: _wishes(settings, edges.files),
+        edges.boot_id,
+        holds=settings.on_failure is OnFailure.AUTO,
+    )

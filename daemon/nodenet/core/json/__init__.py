@@ -1,1 +1,0 @@
-"""Reading JSON documents from outside, with errors that name the place."""

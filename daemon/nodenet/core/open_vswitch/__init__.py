@@ -1,1 +1,0 @@
-"""Open vSwitch: bridges, ports and interfaces in its database."""

@@ -1,1 +1,0 @@
-"""The node's DNS resolver: resolv.conf and who writes it."""

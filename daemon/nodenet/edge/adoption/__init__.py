@@ -1,1 +1,0 @@
-"""The record of an adoption, as nodenetd and `nodenetctl status` read it."""

@@ -1,1 +1,0 @@
-"""The saved documents of many nodes: report archives and JSON files."""

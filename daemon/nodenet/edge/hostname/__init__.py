@@ -1,1 +1,0 @@
-"""The host name: hostnamed, and names from DHCP leases."""

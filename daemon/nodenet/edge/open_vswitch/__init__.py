@@ -1,1 +1,0 @@
-"""Open vSwitch's database."""

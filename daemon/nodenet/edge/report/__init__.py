@@ -1,1 +1,0 @@
-"""The report for a bug: commands with limits, what may contain secrets, and the archive."""

@@ -1,1 +1,0 @@
-"""systemd-resolved, and a probe for DNS servers."""
