@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Mapping
+from dataclasses import replace
 
 import pytest
 from structlog.testing import capture_logs
@@ -12,7 +13,7 @@ from hosted.rig import state
 from nodenet.core.hosted_services.haproxy import BY_WIRE
 from nodenet.core.hosted_services.health import Answer, Distrust, Result, Target, Verdict
 from nodenet.core.hosted_services.keepalived import PRIORITIES
-from nodenet.core.hosted_services.model import Purpose, Service
+from nodenet.core.hosted_services.model import Purpose, Role, Service
 from nodenet.core.hosted_services.vips import BALANCER_WEIGHT, OUT
 from nodenet.core.messages import Message
 from nodenet.hosted.checks import (
@@ -225,6 +226,16 @@ async def disbelieved(made: State, seconds: float) -> set[str]:
     await asyncio.sleep(seconds)
     task.cancel()
     return set(made.failures)
+
+
+@pytest.mark.parametrize(("role", "stays"), [(Role.CONTROL_PLANE, True), (Role.WORKER, False)])
+async def test_a_worker_whose_haproxy_has_no_server_asks_by_the_vip(role: Role, *, stays: bool) -> None:
+    """Its list of control-plane nodes is an old one: with the redirect it would never learn the new one."""
+    made = state()
+    made.plan = replace(made.plan, role=role)
+    made.verdicts[Service.REDIRECT] = UP
+    await disbelieved(made, 10)
+    assert made.verdicts[Service.REDIRECT].healthy is stays
 
 
 async def test_a_haproxy_that_alone_believes_no_server_is_a_problem_after_a_minute() -> None:

@@ -115,6 +115,7 @@ def _look_at_node_file(run: Run) -> None:
     moved = state.uplinks(nmstate.state(), (BRIDGE,)) if facts.bridge and not facts.brings_bridge else {}
     left = state.still_asked(nmstate.missing(asked), moved)
     rules.hold("P8", f"health ok, and the node file asks for {left}", holds=not left)
+    rules.hold("P8", f"said to differ from the node file: {facts.changed}", holds=not facts.changed)
 
 
 def _look_at_families(run: Run, shown: dict[str, Any]) -> None:

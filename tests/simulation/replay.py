@@ -191,10 +191,10 @@ def _events(files: Files) -> Iterator[tuple[float, str]]:
     for line in files.get("events.jsonl", b"").decode(errors="replace").splitlines():
         try:
             entry = json.loads(line)
-            moment, number = int(entry["__REALTIME_TIMESTAMP"]) / 1e6, entry["MESSAGE_ID"]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            moment, number = int(entry["__REALTIME_TIMESTAMP"]) / 1e6, str(entry["MESSAGE_ID"])
+        except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
-        if name := _decision(known.get(number, str(number)), str(entry.get("STAGE") or "")):
+        if name := _decision(known.get(number, number), str(entry.get("STAGE") or "")):
             yield moment, name
 
 

@@ -364,8 +364,6 @@ class Rules:
     def look_at_status(self, status: BootStatus) -> None:
         """Called from time to time: does the status say ok although the node cannot be reached?"""
         world, lost = self.world, ""
-        changed = status.facts.changed  # other programs change nothing here that a node file names
-        self.hold("P8", f"said to be changed by another program: {changed}", holds=not changed)
         selection = status.facts.selection
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]

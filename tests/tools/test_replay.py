@@ -59,6 +59,14 @@ def test_an_archive_of_an_older_version_is_compared_at_its_end(
     ]
 
 
+def test_damaged_events_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    events = (ARCHIVES / "unknown-key" / "events.jsonl").read_bytes()
+    huge = b'{"MESSAGE_ID": [], "__REALTIME_TIMESTAMP": "%s"}\n' % (b"9" * 4000)
+    damaged = b"torn\n[]\n" + b"[" * 100_000 + b"\n" + huge + events
+    assert main([changed(tmp_path, "unknown-key", events=damaged)]) == 0
+    assert capsys.readouterr().out == SAME
+
+
 @pytest.mark.parametrize(
     ("part", "content", "said"),
     [

@@ -289,6 +289,12 @@ def servers_of_others(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddre
     return tuple(next(filter(None, listed), ()))[:MAX_SERVERS]
 
 
+def servers_in_use(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddress, ...]:
+    """Return all servers in resolv.conf itself, whoever has written it; the same as above where it lists none."""
+    listed = [server for server in nameservers(texts.get(RESOLV_CONF)) if _is_other(server, own)]
+    return tuple(dict.fromkeys(listed)) or servers_of_others(texts, own)
+
+
 def has_own_server(texts: Texts, own: Collection[IPAddress]) -> bool:
     """Return whether a server on the loopback or at one of the node's *own* addresses is listed.
 

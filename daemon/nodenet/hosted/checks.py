@@ -98,10 +98,12 @@ class HealthChecks:
                 elif result.answer is Answer.SLOW:  # one that ends refuses: it does not hang
                     unanswered += 1
                 # Without a backend that answers it serves nothing, and is alive all the same: all nodes have the same
-                # backends, and a VIP that wanders helps none of them.
+                # backends, and a VIP that wanders helps none of them. A worker may have an old list of them: the VIP
+                # leads to the API, where the worker learns the new list.
                 alive = Answer.GOOD if result.status is not None else result.answer
+                is_worker = self._state.plan.role is Role.WORKER
                 self._take(ALIVE, alive, BALANCER)
-                self._take(Service.REDIRECT, alive, BALANCER)
+                self._take(Service.REDIRECT, result.answer if is_worker else alive, BALANCER)
                 self._take(Service.HAPROXY, result.answer, BALANCER)
             elif self._state.decided:
                 unanswered = 0

@@ -71,3 +71,10 @@ def test_a_document_that_was_not_filled_in_is_named_by_the_check(
     (tmp_path / "cluster.yml").write_text(DOCUMENT)
     assert main(["day-one", "check", str(tmp_path)]) == 65
     assert "nodenetctl day-one from-csv" in capsys.readouterr().err
+
+
+def test_hosts_with_one_address_become_no_artefact(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """As `day-one check` says it."""
+    assert main(files(tmp_path, "host,address\na,192.0.2.5\nb,192.0.2.5\n")) == 65
+    assert "gives another host the same address" in capsys.readouterr().err
+    assert list((tmp_path / "nodes").iterdir()) == []

@@ -165,13 +165,18 @@ def run_limited(*words: object, most_bytes: int) -> subprocess.CompletedProcess[
     return subprocess.run(argv, env=environment(), capture_output=True, text=True, check=False, preexec_fn=limit)
 
 
+STATIC = """    address:
+    - ip: "192.168.111.110"
+      prefix-length: 24
+"""
+
+
 def test_a_full_disk_leaves_nothing_half_written(tmp_path: Path) -> None:
     nodes, out = tmp_path / "nodes", tmp_path / "out"
     nodes.mkdir()
     out.mkdir()
-    for name in ("a", "b"):
-        shutil.copy(SEED / "br-ex" / "master-0.yml", nodes / f"{name}.yml")
-    text = (nodes / "b.yml").read_text()
+    text = (SEED / "br-ex" / "master-0.yml").read_text()
+    (nodes / "a.yml").write_text(text.replace("192.168.111.110", "192.168.111.111"))
     large = text.replace("    - 192.168.111.1\n", "".join(f"    - 10.0.{number}.53\n" for number in range(200)))
     (nodes / "b.yml").write_text(large)
     done = run_limited("early", nodes, "--out", out, most_bytes=2048)
@@ -184,14 +189,15 @@ def test_a_verb_that_is_killed_leaves_whole_files(tmp_path: Path) -> None:
     nodes, out = tmp_path / "nodes", tmp_path / "out"
     nodes.mkdir()
     out.mkdir()
+    text = (SEED / "br-ex" / "master-0.yml").read_text().replace(STATIC, "    dhcp: true\n")
     for number in range(400):
-        shutil.copy(SEED / "br-ex" / "master-0.yml", nodes / f"host-{number}.yml")
+        (nodes / f"host-{number}.yml").write_text(text)
     argv = [sys.executable, "-m", "nodenet.cli.main", "day-one", "early", str(nodes), "--out", str(out)]
     with subprocess.Popen(argv, env=environment(), stdout=subprocess.DEVNULL) as process:
         while process.poll() is None and not any(path.suffix == ".yml" for path in out.iterdir()):
             time.sleep(0.001)
         process.send_signal(signal.SIGKILL)
-    shutil.copy(SEED / "br-ex" / "master-0.yml", tmp_path / "one.yml")
+    (tmp_path / "one.yml").write_text(text)
     (tmp_path / "expected").mkdir()
     assert main(["day-one", "early", str(tmp_path / "one.yml"), "--out", str(tmp_path / "expected")]) == 0
     expected = (tmp_path / "expected" / "one.yml").read_bytes()

@@ -36,6 +36,7 @@ def shown(text: str) -> list[str]:
     return [*shown_addresses(found), *shown_routes(found)]
 
 
+PORTS = {"eth1": "br-old"}
 OTHERS = ["br-old 203.0.113.5/24", "eth1 198.51.100.5/24"]
 WAY = "IPv4 via 192.0.2.1 on eth0"
 
@@ -93,6 +94,50 @@ def test_what_the_snapshot_cannot_say_is_named() -> None:
     assert applied(words).routes == ("10.0.0.0/8 via 192.0.2.7 on eth0",)
 
 
+def test_a_gateway_that_the_host_has_not_asked_yet_is_named() -> None:
+    """One of the other family costs no way out, and the present one is known."""
+    route = "routes: {{config: [{{destination: '{}', next-hop-address: '{}', next-hop-interface: eth0}}]}}"
+    found = applied(route.format("0.0.0.0/0", "192.0.2.7"))
+    assert found.unknown == ("the gateway 192.0.2.7 on eth0 is new: if it is silent, the file is undone",)
+    assert applied(route.format("0.0.0.0/0", "192.0.2.1")).unknown == ()
+    assert applied(route.format("::/0", "2001:db8::1")).unknown == ()
+
+
+def test_what_a_lease_may_bring_or_take_along_is_named() -> None:
+    """A gateway that its server may name, and the DNS servers of a lease that is lost."""
+    leased = replace(LEASE, address=ip_address("198.51.100.9"), link="eth1")
+    host = replace(HOST, addresses=(LEASE, leased))
+
+    def unknown(file: str) -> tuple[str, ...]:
+        document = load("file", file)
+        assert isinstance(document, Block)
+        return after(host, document).unknown
+
+    asks = "interfaces: [{name: eth1, ipv4: {enabled: true, dhcp: true}}, {name: eth0, ipv4: {dhcp: true}}]"
+    assert unknown(asks) == ("eth1 has an IPv4 lease, and whether it names a gateway is not known",)
+    assert unknown(asks.replace("dhcp: true", "dhcp: true, auto-gateway: false")) == ()
+    lost = ("eth1 loses its lease: if no DNS server is left, the file is undone",)
+    for file in ("{name: eth1, state: absent}", "{name: eth1, ipv4: {enabled: false}}"):
+        assert unknown(f"interfaces: [{file}]") == lost
+    moves = "{name: br-new, type: linux-bridge, bridge: {port: [{name: eth1}]}, ipv4: {enabled: true, dhcp: true}}"
+    assert unknown(f"interfaces: [{moves}]") == ("br-new asks for an IPv4 address, and has no lease yet",)
+    over = replace(HOST, addresses=(LEASE, replace(leased, link="br-old")))
+    over = replace(over, links=tuple(replace(each, master=PORTS.get(each.name)) for each in over.links))
+    document = load("file", "interfaces: [{name: eth1, state: absent}]")
+    assert isinstance(document, Block)
+    assert after(over, document).unknown == (lost[0].replace("eth1 loses its lease", "br-old loses its last port"),)
+
+
+def test_a_link_without_any_address_may_get_the_mtu_of_its_profile() -> None:
+    """A link that a file has set down keeps its profile."""
+    down = replace(HOST, addresses=(LEASE,))
+    for file, expected in (("mtu: 1400", ()), ("", ("eth1 has no address, and the MTU of its profile is not known",))):
+        document = load("file", f"interfaces: [{{name: eth1, state: up, {file}}}]")
+        assert isinstance(document, Block)
+        assert after(down, document).unknown == expected
+    assert changed("interfaces: [{name: br-new, type: linux-bridge, state: up}]").unknown == ()
+
+
 def test_a_port_of_another_bridge_cannot_have_an_address() -> None:
     """A file without the bridge leaves the link its port; a file with the bridge may remove the port."""
     file = "interfaces: [{name: eth1, ipv4: {enabled: true, address: [{ip: 192.0.2.9, prefix-length: 24}]}}"
@@ -107,6 +152,67 @@ def test_a_port_of_another_bridge_cannot_have_an_address() -> None:
     )
     assert after(host, document).refused == ("eth1 is a port of br-old and cannot have an IPv4 address",)
     assert after(host, without).refused == after(host, freed).refused == ()
+
+
+OVER = Link(5, "mv0", kind="macvlan", mtu=1500, base="eth1")
+PORT = "interfaces: [{name: br-new, type: linux-bridge, bridge: {port: [{name: eth1}]}}]"
+
+
+def changed(file: str, *more: Link) -> After:
+    document = load("file", file)
+    assert isinstance(document, Block)
+    return after(replace(HOST, links=(*HOST.links, *more)), document)
+
+
+@pytest.mark.parametrize(
+    ("file", "refused"),
+    [
+        (PORT, "eth1 is the base of mv0 and cannot become a port of br-new"),
+        (
+            "interfaces: [{name: eth1, controller: br-old}]",
+            "eth1 is the base of mv0 and cannot become a port of br-old",
+        ),
+        (
+            "interfaces: [{name: mv1, type: mac-vlan, mac-vlan: {base-iface: eth2, mode: bridge}}]",
+            "eth2 is a port of br-old and can have no macvlan mv1",
+        ),
+        (f"{PORT[:-1]}, {{name: mv0, type: mac-vlan, state: absent}}]", ""),
+        ("interfaces: [{name: vrf0, type: vrf, vrf: {port: [eth1], route-table-id: 9}}]", ""),
+    ],
+)
+def test_the_base_of_a_mac_vlan_is_no_port(file: str, refused: str) -> None:
+    """The kernel gives all packets of a link to the one or the other."""
+    port = Link(6, "eth2", mac="52:54:00:00:00:03", mtu=1500, master="br-old")
+    assert changed(file, OVER, port).refused == ((refused,) if refused else ())
+
+
+def test_the_mtu_of_a_base_is_the_largest_of_what_is_over_it() -> None:
+    """A NIC without a profile gets the usual MTU, and what is over it is made anew."""
+
+    def mtus(file: str) -> list[int]:
+        return [link.mtu for link in changed(file, OVER).snapshot.links if link.name in ("eth1", "mv0")]
+
+    assert mtus("interfaces: [{name: eth1, mtu: 1400}]") == [1400, 1400]
+    assert mtus("interfaces: [{name: eth1, mtu: 9000}]") == [9000, 1500]
+    lower = replace(OVER, mtu=1400)
+    found = changed("interfaces: [{name: eth1, state: absent}]", lower).snapshot.links
+    assert [link.mtu for link in found if link.name in ("eth1", "mv0")] == [1500, 1500]
+
+
+def test_a_vxlan_is_smaller_than_its_base_and_a_veth_has_two_ends() -> None:
+    vxlan = "interfaces: [{name: vx0, type: vxlan, vxlan: {base-iface: eth1, id: 7, remote: 192.0.2.9}}]"
+    assert applied(vxlan).snapshot.links[-1].mtu == 1450
+    veth = changed("interfaces: [{name: ve0, type: veth, veth: {peer: ve1}}]").snapshot
+    assert {link.name: link.base for link in veth.links if link.kind == "veth"} == {"ve0": "ve1", "ve1": "ve0"}
+    document = load("file", "interfaces: [{name: ve1, type: veth, state: absent}]")
+    assert isinstance(document, Block)
+    assert after(veth, document).snapshot.links == HOST.links
+
+
+@pytest.mark.parametrize(("above", "kept"), [("br-old", []), ("vrf0", ["198.51.100.5"])])
+def test_a_link_that_gets_a_controller_loses_its_addresses_but_to_a_vrf(above: str, kept: list[str]) -> None:
+    found = changed(f"interfaces: [{{name: eth1, controller: {above}}}]", Link(5, "vrf0", kind="vrf")).snapshot
+    assert [str(each.address) for each in found.addresses if each.link == "eth1"] == kept
 
 
 def test_default_routes_of_both_families_are_shown() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from nodenet.core.errors import NodeFileInvalid
 from nodenet.core.node_file import content, policy
-from nodenet.core.node_file.captures import CaptureWrong, parse
+from nodenet.core.node_file.captures import CaptureWrong, find, parse
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.yaml_text import Block, load
 
@@ -115,6 +115,17 @@ def test_a_capture_that_finds_nothing_is_refused_with_its_place() -> None:
         "no route of this node has destination = '0.0.0.0/0'"
     )
     assert "ip route" in refused.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("key", "said"), [("type", "type = 'x' (there: ethernet, veth)"), ("wifi.psk", "wifi.psk = 'x'")]
+)
+def test_the_values_that_there_are_are_named_unless_they_may_be_secrets(key: str, said: str) -> None:
+    """A capture of `ethernet` on a virtual machine whose NICs have another type is a usual mistake."""
+    links = [{"name": "a", "type": "veth", "wifi": {"psk": "hunter2"}}, {"name": "b", "type": "ethernet"}]
+    with pytest.raises(CaptureWrong) as refused:
+        find(parse(f"interfaces.{key}==x"), {"interfaces": links}, {})
+    assert str(refused.value) == f"no interface of this node has {said}"
 
 
 def test_the_kept_document_asks_for_no_more_than_the_policy() -> None:

@@ -13,6 +13,7 @@ from nodenet.core.resolver import (
     NOTE,
     RESOLV_CONF,
     has_own_server,
+    servers_in_use,
     servers_of_others,
 )
 
@@ -95,3 +96,11 @@ def test_whether_a_server_on_the_node_is_listed(
     plain, cache = NM_FILES
     texts = {RESOLV_CONF: resolv_conf, BEHIND_STUB: behind_stub, plain: of_manager, cache: behind_cache}
     assert has_own_server(texts, {OWN}) is expected
+
+
+def test_resolv_conf_itself_says_what_is_in_use() -> None:
+    """By hand in the file of NetworkManager, more than three; and behind a stub the file of systemd-resolved."""
+    by_hand = {RESOLV_CONF: BY_MANAGER + servers(5, 50, 51, 52, 53), NM_FILES[0]: servers(60)}
+    assert servers_in_use(by_hand, {OWN}) == tuple(ip_address(f"192.0.2.{number}") for number in (50, 51, 52, 53))
+    assert servers_of_others(by_hand, {OWN}) == (ip_address("192.0.2.60"),)
+    assert servers_in_use({RESOLV_CONF: STUB, BEHIND_STUB: servers(53)}, {OWN}) == (ip_address("192.0.2.53"),)

@@ -120,6 +120,17 @@ print(answer.rsplit(b"\r\n\r\n", 1)[-1].decode())
 """
 
 
+def has_an_old_list(worker: Node) -> None:
+    """Let every API server that the worker knows be one that is gone; wait until it asks by the VIP."""
+    listed = json.loads(worker.path(FILED).read_text())
+    masters = [each for each in listed["status"]["nodes"] if each["role"] == "control-plane"]
+    for number, each in enumerate(masters):
+        each["addresses"] = [f"10.88.0.{98 + number}"]
+    worker.write(FILED, json.dumps(listed))
+    worker.run("systemctl restart nodenet-hosted")
+    until(lambda: "nodenet_hosted" not in worker.run("nft list tables").stdout, "the redirect to go with the servers")
+
+
 def test_a_worker_that_balances_has_the_api_while_no_node_holds_the_vip(lab: Lab, lan: Lan, product: Path) -> None:
     """The worker goes on while both holders are away and two API servers answer (`worker_balancer`)."""
     rig = Rig(lab, lan, product, Options(nodes=3, workers=1, hosted="worker_balancer = true\n"))
@@ -148,3 +159,8 @@ def test_a_worker_that_balances_has_the_api_while_no_node_holds_the_vip(lab: Lab
     for name in masters:
         rig.nodes[name].run("systemctl unmask --runtime nodenet-keepalived")
     until(served, "the API by its VIP again")
+
+    worker.run("systemctl unmask --runtime nodenet-haproxy")
+    until(lambda: "from_here" in worker.run("nft list ruleset").stdout, "the redirect again")
+    has_an_old_list(worker)
+    until(served, "the API by its VIP, where the worker learns the new list")

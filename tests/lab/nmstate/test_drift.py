@@ -1,4 +1,4 @@
-"""Another program changes the network of the node file: nodenetd says so within a minute, and leaves it as it is."""
+"""Another program changes the network of the node file: nodenetd says so within a minute and leaves it as it is."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ FILE = STATIC.replace("  state: up\n", "  state: up\n  mtu: 1450\n") + ROUTE
 
 
 def notes(node: Node) -> str:
-    return "\n".join(each for each in status(node)["notes"] if "the network is not as" in each)
+    return "\n".join(each for each in status(node)["notes"] if "The network is not as" in each)
 
 
 def said(node: Node, command: str, words: str) -> None:
     """Wait until the status says *words* after *command*, and nothing before."""
     assert notes(node) == ""
     node.run(command)
-    shown = "nodenetctl status | grep 'the network is not as worker-0.yml asks'"
+    shown = "nodenetctl status | grep 'The network is not as worker-0.yml asks any more'"
     node.wait_until(f"{shown} | grep -q '{words}'", timeout=SECONDS)
 
 
@@ -33,7 +33,7 @@ def over(node: Node, command: str) -> None:
     """Wait until *command* has brought the network of the file back."""
     node.run(command, timeout=60)
     settle(node)
-    node.wait_until("! nodenetctl status | grep -q 'the network is not as'", timeout=SECONDS)
+    node.wait_until("! nodenetctl status | grep -q 'The network is not as'", timeout=SECONDS)
 
 
 @pytest.mark.parametrize("link", ["eth0", "br-ex"])
@@ -57,7 +57,7 @@ def test_what_is_changed_by_hand_is_said(product_node: NodeFactory, lan: Lan, li
         said(node, "ip route replace 198.51.100.0/24 via 10.88.0.9", "198.51.100.0/24 via 10.88.0.1")
         said_more = "ipv4.address"
         node.run("ip address add 10.88.0.51/24 dev eth0; ip address del 10.88.0.50/24 dev eth0")
-        node.wait_until(f"nodenetctl status | grep 'the network is not as' | grep -q {said_more}", timeout=SECONDS)
+        node.wait_until(f"nodenetctl status | grep 'The network is not as' | grep -q {said_more}", timeout=SECONDS)
         over(node, "nodenetctl reload --wait")
     lines = [each for each in story(node) if each.get("MESSAGE_ID") == Message.NETWORK_CHANGED.value]
     assert len(lines) == (4 if link == "eth0" else 2)

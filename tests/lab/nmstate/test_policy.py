@@ -48,7 +48,8 @@ MTU = """desiredState:
 """
 
 
-NO_BRIDGE_BUT_HOLD = {path: text.replace("degrade", "hold") for path, text in NO_BRIDGE.items()}
+COPIED = 'copy-mac-from: "{{ capture.uplink.interfaces.0.name }}"'
+NO_BRIDGE_BUT_WAIT = {path: text.replace("degrade", "wait") for path, text in NO_BRIDGE.items()}
 
 
 def booted(product_node: NodeFactory, lan: Lan, policy: str) -> Node:
@@ -98,7 +99,7 @@ def test_a_lost_record_costs_nothing(product_node: NodeFactory, lan: Lan) -> Non
 def test_what_a_policy_looks_at_may_come_late(product_node: NodeFactory, lan: Lan) -> None:
     """No default route at the boot, as with a DHCP server that is late: kubelet waits until the route comes."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE, router=False))
-    node = product_node(files={OWN: CAPTURES + MTU, **NO_BRIDGE_BUT_HOLD}, flavour=Flavour.OPENSHIFT)
+    node = product_node(files={OWN: CAPTURES + MTU, **NO_BRIDGE_BUT_WAIT}, flavour=Flavour.OPENSHIFT)
     node.boot()
     node.wait_until("nodenetctl status --json | grep -q 'no route of this node has destination'", timeout=60)
     assert not node.started("kubelet")
@@ -157,3 +158,25 @@ def test_a_trial_installs_the_policy_and_keeps_its_document(product_node: NodeFa
     document = settle(node)
     assert (document["health"], mtu(node)) == ("ok", 1401), document
     assert stage(document, "nmstate")["detail"] == "worker-0.yml is applied already and the state matches it"
+
+
+def test_a_policy_with_br_ex_is_edited(product_node: NodeFactory, lan: Lan) -> None:
+    """In two steps, as the page says it: br-ex has the MAC address of its NIC. Here the type of the NIC is veth."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files=dict.fromkeys(NO_BRIDGE, ""), flavour=Flavour.OPENSHIFT)
+    captures = f"""capture:
+  same-mac: interfaces.mac-address=="{node.mac()}"
+  uplink: capture.same-mac | interfaces.type=="veth"
+"""
+    bridge = BRIDGE.replace(
+        "    state: up\n    ipv4: {enabled: true", f"    state: up\n    {COPIED}\n    ipv4: {{enabled: true"
+    )
+    node.write(OWN, captures + bridge)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.write(OWN, f"# edited\n{captures}{bridge}")
+    node.run(["nodenetctl", "reload", "--wait"])
+    document = settle(node)
+    assert (document["health"], document["link"]) == ("ok", "br-ex"), document
+    address = node.run(["cat", "/sys/class/net/br-ex/address"]).stdout.strip()
+    assert address == node.mac(), "the captures had to choose"

@@ -8,7 +8,7 @@ from typing import Any
 from factories import NO_BRIDGE, NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node
 from nodenet.core.messages import Message
-from story import BRIDGE, STATIC, causes, mtu, network, node_file, nothing_left, settle, stage, story
+from story import BRIDGE, STATIC, causes, mtu, network, node_file, nothing_left, settle, shorter, stage, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml.d/20-probes.toml"
 SECONDS = 3
@@ -175,3 +175,21 @@ def test_a_node_without_a_network_keeps_a_file_whose_gateway_is_silent(product_n
     applied = stage(document, "nmstate")
     assert (applied["status"], applied["ended"] - applied["started"] < 10) == ("done", True)
     assert "After the apply the gateway 10.88.0.1 does not answer on eth0" in silent(node)
+
+
+def test_a_cable_that_is_out_in_the_first_apply_refuses_no_file_for_good(product_node: NodeFactory, lan: Lan) -> None:
+    """Nor does a router that is off in that moment. Kubelet waits, and nobody has to come."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    sooner = shorter({"nodenet/core/apply/retry.py": ("PROBE: (60.0, 900.0)}", "PROBE: (10.0, 900.0)}")})
+    files = {node_file("worker-0.yml"): STATIC, SETTINGS: 'on_failure = "auto"\n', **sooner}
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    node.wait_until("test -e /var/lib/nodenet/change.json", timeout=30)
+    node.set_carrier("eth0", up=False)
+    node.wait_until("nodenetctl status | grep -q 'eth0 has no carrier any more'", timeout=90)
+    assert not node.started("kubelet")
+    node.set_carrier("eth0", up=True)
+    node.wait_until("nodenetctl status --json | grep -q '\"ready\": *true'", timeout=90)
+    document = settle(node)
+    assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
+    nothing_left(node)

@@ -153,5 +153,6 @@ async def test_a_policy_that_libnmstate_resolves_otherwise_is_refused() -> None:
     outcome = await node.attempt()
     assert isinstance(outcome, Failed)
     assert outcome.problem.cause == "worker-0.yml cannot be resolved: another document"
+    assert "br-ex, which also has the MAC address of its NIC" in outcome.problem.remedy
     node.nmstate.difference_fails = NmstateFailure(FailureKind.KILLED, "it hangs")
     assert isinstance(await node.attempt(), Waiting)

@@ -33,8 +33,14 @@ from nodenet.core.value import frozen
 
 
 def refuse(files: Mapping[str, bytes], step: Step) -> None:
-    """Print what is wrong with node files that are to become an artefact. Raises NodeFileInvalid for an error."""
-    found = ordered(each for file, content in files.items() for each in judge(file, content, step).findings)
+    """Print what is wrong with node files that are to become an artefact: each, and all together, as `check` does.
+
+    Raises NodeFileInvalid for an error.
+    """
+    judged = {file: judge(file, content, step) for file, content in files.items()}
+    summaries = {Path(file).name: each.summary for file, each in judged.items() if each.summary is not None}
+    together = broken_together(summaries, {Path(file).name: file for file in files})
+    found = ordered([*(each for one in judged.values() for each in one.findings), *together])
     if printed([each for each in found if each.severity is Severity.ERROR]):
         wrong = len({each.file for each in found if each.severity is Severity.ERROR})
         said = "1 node file has errors" if wrong == 1 else f"{wrong} node files have errors"

@@ -12,7 +12,7 @@ from dataclasses import replace
 from ipaddress import ip_address, ip_network
 from typing import Any
 
-from nodenet.core.ip import Family
+from nodenet.core.ip import Family, family_of
 from nodenet.core.kernel.snapshot import MAIN_TABLE, Address, Link, NextHop, Route, Snapshot
 from nodenet.core.node_file.links import NICS, NO, bases_of, ports_of
 from nodenet.core.node_file.values import interfaces, mac_address, routes, text
@@ -25,6 +25,15 @@ METRICS = {None: 100, "veth": 100, "bond": 300, "vlan": 400, "bridge": 425, "dum
 """Of routes without one, by the kind of the link: NetworkManager's defaults."""
 GIVEN = frozenset({"dhcp", "ra"})
 """Protocols of routes that a lease or a router gives."""
+ALONE = frozenset({"macvlan", "macvtap"})
+"""Kinds whose base can be no port of a bridge or bond: both take every packet of a link."""
+USUAL_MTU = 1500
+"""What NetworkManager gives a NIC back that has no profile any more."""
+OVERHEAD = {"vxlan": 50}
+"""Bytes of the outer packet, over IPv4."""
+OF_LEASE = ("auto-gateway", "auto-routes")
+NO_LEASE, MAY_NAME, UNDONE, NOT_KNOWN = "no lease yet", "names a gateway", "the file is undone", "not known"
+"""Words of what the snapshot cannot say."""
 HOLDS_IP = frozenset({"vrf"})
 """Controllers whose ports keep their addresses."""
 
@@ -57,6 +66,7 @@ def after(before: Snapshot, document: Block, below: Collection[str] = ()) -> Aft
     for item in wanted:
         made.address(item)
     words = tuple(word for _, route in routes(document) for word in made.route(route))
+    made.note_lost_leases(before)
     return After(made.snapshot(), made.names, tuple(dict.fromkeys(made.unknown)), words, tuple(made.refused))
 
 
@@ -77,6 +87,8 @@ class _Network:
         self.names = names
         self.unknown: list[str] = []
         self.refused: list[str] = []
+        defaults = [route for route in before.routes if route.is_default]
+        self._ways = {(route.family, str(hop.gateway)) for route in defaults for hop in route.next_hops}
         self._links = {link.name: link for link in before.links}
         self._addresses = list(before.addresses)
         self._routes = list(before.routes)
@@ -97,13 +109,17 @@ class _Network:
             return
         for family in Family:
             self._clear(name, family)
-        if not link.is_nic:
-            del self._links[name]
-            self._links = {
-                each.name: replace(each, master=None) if each.master == name else each for each in self._links.values()
-            }
-        else:
-            self._links[name] = replace(link, master=None)
+        if link.is_nic and text(item, "type") != "veth":
+            self._links[name] = replace(link, master=None, mtu=link.mtu and USUAL_MTU)
+            for each in self._over(name):  # NetworkManager makes it again
+                self._links[each.name] = replace(each, mtu=USUAL_MTU - OVERHEAD.get(each.kind or "", 0))
+            return
+        del self._links[name]
+        if link.kind == "veth":
+            self._links.pop(link.base or "", None)
+        self._links = {
+            each.name: replace(each, master=None) if each.master == name else each for each in self._links.values()
+        }
 
     def make(self, item: Block) -> None:
         """Make the link of *item*, and give it its MTU."""
@@ -114,21 +130,56 @@ class _Network:
         mtu = text(item, "mtu")
         if link is None:
             index = max((each.index for each in self._links.values()), default=0) + 1
-            lower = [self.names.get(each, each) for each in (*bases_of(item), *ports_of(item))]
+            bases = [self.names.get(each, each) for each in bases_of(item)]
+            lower = [*bases, *(self.names.get(each, each) for each in ports_of(item))]
             below = next((self._links[each] for each in lower if each in self._links), None)
             mac = text(item, "mac-address").lower() or (below.mac if below else None)
-            link = Link(
-                index, name, kind=KERNEL.get(kind, kind), operstate="UP", mac=mac, mtu=below.mtu if below else 1500
-            )
+            link = Link(index, name, kind=KERNEL.get(kind, kind), operstate="UP", mac=mac, base=next(iter(bases), None))
+            link = replace(link, mtu=(below.mtu if below else USUAL_MTU) - OVERHEAD.get(kind, 0))
+            self._refuse_base(link)
+        pair = item.get("veth")
+        if isinstance(pair, Block) and (peer := text(pair, "peer")) and peer not in self._links:
+            self._links[peer] = Link(link.index + 1, peer, kind="veth", mtu=USUAL_MTU, base=name)
+            link = replace(link, base=peer)
         if mtu.isdecimal():
             link = replace(link, mtu=int(mtu[:10]))
+            for each in self._over(name):  # the kernel lets none have a larger one than its base
+                self._links[each.name] = replace(each, mtu=min(each.mtu, link.mtu))
+        elif self._is_idle(name):
+            self.unknown.append(f"{name} has no address, and the MTU of its profile is {NOT_KNOWN}")
         self._links[name] = replace(link, up=True)
+
+    def _is_idle(self, name: str) -> bool:
+        """Return whether a NIC looks as if no profile is active on it."""
+        link = self._links.get(name)
+        has_address = any(one.link == name for one in self._addresses)
+        return link is not None and link.is_nic and not link.master and not has_address
+
+    def _over(self, name: str) -> list[Link]:
+        """Return the links whose base is *name*."""
+        return [each for each in self._links.values() if each.base == name and each.kind != "veth"]
+
+    def _refuse_base(self, link: Link) -> None:
+        """Note the refusal of a MAC VLAN, or of what the kernel has as such, over a port."""
+        above = self._master_of(link.base or "")
+        if link.kind in ALONE and above:
+            self.refused.append(f"{link.base} is a port of {above} and can have no {link.kind} {link.name}")
+
+    def _refuse_new_port(self, port: str, above: str) -> None:
+        """Note the refusal of a port that has a MAC VLAN."""
+        over = next((each.name for each in self._over(port) if each.kind in ALONE), None)
+        if over and self._links[port].master != above:
+            self.refused.append(f"{port} is the base of {over} and cannot become a port of {above}")
+
+    def _master_of(self, name: str) -> str:
+        link = self._links.get(name)
+        above = self._links.get(link.master or "") if link else None
+        return above.name if above and above.kind not in HOLDS_IP else ""
 
     def connect(self, item: Block) -> None:
         """Give the ports of *item* their controller; a port has no IP, unless its controller is a VRF."""
         kind = text(item, "type")
-        if (above := item.get("controller")) is not None and (link := self._links.get(self._name(item))):
-            self._links[link.name] = replace(link, master=getattr(above, "text", "") or None)
+        self._connect_to(item)
         ports = {self.names.get(port, port) for port in ports_of(item)}
         if not ports or kind in NICS:
             return
@@ -136,6 +187,8 @@ class _Network:
         for port in ports & self._links.keys():
             if port == self._name(item):
                 continue
+            if kind not in HOLDS_IP:
+                self._refuse_new_port(port, name)
             self._links[port] = replace(self._links[port], master=name)
             if kind not in HOLDS_IP:
                 for family in Family:
@@ -143,6 +196,18 @@ class _Network:
         for link in list(self._links.values()):
             if link.master == name and link.name not in ports and kind != "ovs-bridge":
                 self._links[link.name] = replace(link, master=None)
+
+    def _connect_to(self, item: Block) -> None:
+        """Give the link of *item* the controller that it names; an empty one takes its controller away."""
+        if item.get("controller") is None or (link := self._links.get(self._name(item))) is None:
+            return
+        above = text(item, "controller")
+        if above:
+            self._refuse_new_port(link.name, above)
+        self._links[link.name] = replace(link, master=above or None)
+        if self._master_of(link.name):
+            for family in Family:
+                self._clear(link.name, family)
 
     def address(self, item: Block) -> None:
         """Give a link the addresses of *item*."""
@@ -179,12 +244,29 @@ class _Network:
         if leased:
             kept += [one for one in lease if one.address not in {each.address for each in kept}]
             if not lease:
-                self.unknown.append(f"{name} asks for an {family} address, and has no lease yet")
+                self.unknown.append(f"{name} asks for an {family} address, and has {NO_LEASE}")
+            elif not self._has_way(name, family) and not any(_says_no(section, key) for key in OF_LEASE):
+                self.unknown.append(f"{name} has an {family} lease, and whether it {MAY_NAME} is {NOT_KNOWN}")
         self._addresses = [one for one in self._addresses if (one.link, one.family) != (name, family)] + kept
         if not leased or _says_no(section, "auto-routes"):
             self._drop(name, family, lambda route: route.protocol in GIVEN)
         elif _says_no(section, "auto-gateway"):
             self._drop(name, family, lambda route: route.protocol in GIVEN and route.is_default)
+
+    def _has_way(self, name: str, family: Family) -> bool:
+        ways = [route for route in self._routes if route.is_default and route.family is family]
+        return any(hop.link == name for route in ways if route.protocol in GIVEN for hop in route.next_hops)
+
+    def note_lost_leases(self, before: Snapshot) -> None:
+        """Note which links had a lease *before*, and have none, or no port, any more; a new lease may be instead."""
+        if any(NO_LEASE in each for each in self.unknown):
+            return
+        leased = {one.link for one in before.addresses if not one.is_permanent and not _is_of_kernel(one)}
+        lost = leased - {one.link for one in self._addresses if not one.is_permanent}
+        empty = {link.master for link in before.links} - {link.master for link in self._links.values()}
+        for name in sorted(lost | (leased & empty)):
+            what = "lease" if name in lost else "last port"
+            self.unknown.append(f"{name} loses its {what}: if no DNS server is left, {UNDONE}")
 
     def _clear(self, name: str, family: Family) -> None:
         self._addresses = [one for one in self._addresses if (one.link, one.family) != (name, family)]
@@ -210,6 +292,9 @@ class _Network:
                 yield f"{network} via {gateway or 'no gateway'} on {link}"
                 return
             hop = NextHop(link, ip_address(gateway) if gateway else None)
+            family = family_of(network)
+            if family in dict(self._ways) and (family, str(hop.gateway)) not in self._ways:
+                self.unknown.append(f"the gateway {gateway} on {link} is new: if it is silent, {UNDONE}")
             number = text(item, "table-id")
             table = MAIN_TABLE if number in ("", "0", "254") else number
             same = [route for route in self._routes if (route.destination, route.next_hops) == (network, (hop,))]

@@ -12,7 +12,7 @@ from nodenet.core.apply.awaited_links import lacking
 from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.uplink import BRIDGE, main_uplink, refuse_another_uplink
 from nodenet.core.errors import NodeFileInvalid, UplinkRefused
-from nodenet.core.fleet.after import After, after
+from nodenet.core.fleet.after import NO_LEASE, After, after
 from nodenet.core.fleet.host import Host, macs_of, reachable
 from nodenet.core.history.shown import left_over, left_over_lines, named_in, owned_after
 from nodenet.core.hostname import normalised
@@ -131,7 +131,7 @@ def _predicted(stays: Outcome, one: Host, wish: Desired, policy: Policy, old: No
     then = after(before, wish.document, below) if wish.document else After(before, {})
     if then.refused:
         return replace(stays, verdict=REFUSED, problems=tuple(dict.fromkeys(then.refused)))
-    selection = chosen(one, then.snapshot, replace(policy, named=wish.demands.families, stated=wish.stated))
+    selection = chosen(one, then.snapshot, policy_of_next_boot(policy, wish))
     uplink, refused = _uplink(one, then.snapshot, selection, wish)
     problems = [*refused, *_ways_out(before, then, policy), *_node_ips(one, then, selection)]
     touched = sorted(below & wish.links.existing)
@@ -152,6 +152,11 @@ def _predicted(stays: Outcome, one: Host, wish: Desired, policy: Policy, old: No
         notes=(*notes, *then.unknown),
         reachable=tuple(sorted({*reachable(selection), *map(str, selection.node_ips)})),
     )
+
+
+def policy_of_next_boot(policy: Policy, wish: Desired) -> Policy:
+    """Return *policy* with the families and addresses that the file names."""
+    return replace(policy, named=wish.demands.families, stated=wish.stated)
 
 
 def chosen(one: Host, snapshot: Snapshot, policy: Policy) -> Selection:
@@ -214,7 +219,8 @@ def _ways_out(before: Snapshot, then: After, policy: Policy) -> Iterator[str]:
 def _node_ips(one: Host, then: After, selection: Selection) -> Iterator[str]:
     now, later = list(one.node_ips), list(map(str, selection.node_ips))
     if now and not later:
-        yield "no address is a node IP then" + (", before the new lease is there" if then.unknown else "")
+        awaits = any(NO_LEASE in each for each in then.unknown)
+        yield "no address is a node IP then" + (", before the new lease is there" if awaits else "")
     elif now and now != later:
         yield f"the node IPs change from {' '.join(now)} to {' '.join(later)}"
 

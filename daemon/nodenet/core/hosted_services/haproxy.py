@@ -141,7 +141,8 @@ def _bracketed(address: IPAddress) -> str:
 # Which rules send connections to an API VIP through this node's haproxy? (nft(8))
 #
 # The table is nodenet's own and is replaced as a whole in one transaction. It exists only while this node's haproxy is
-# healthy: without it a connection to the VIP reaches the API server of the node that holds the VIP.
+# alive, on a worker only while an API server answers it: without the table a connection to the VIP reaches the API
+# server of the node that holds the VIP.
 
 TABLE = "inet nodenet_hosted"
 _BEFORE = -100

@@ -22,7 +22,8 @@ _NLM_F_REQUEST_DUMP = 0x301
 _NLM_F_DUMP_INTR = 0x10
 _NLMSG_DONE = 3
 """Smaller values are no-operation and error; no part of a dump follows any of them."""
-_RTPROT_RA = 9
+_TELLING = (4, 9)
+"""Protocols of routes: set by hand or by NetworkManager for a profile (RTPROT_STATIC), and by a router (RTPROT_RA)."""
 _RT_TABLE_LOCAL = 255
 _HEADER = 16
 
@@ -78,7 +79,7 @@ class Dump:
             offset += (length + 3) & ~3
 
     def telling_routes(self, buffer: memoryview, size: int) -> Iterator[memoryview]:
-        """Yield the body of each default route and each route of a router advertisement; skip the rest unread."""
+        """Yield the body of each default or static route and each of a router advertisement; skip the rest unread."""
         offset = 0
         unpack = _ROUTE_HEAD.unpack_from
         while offset < size:
@@ -90,7 +91,7 @@ class Dump:
             if kind <= _NLMSG_DONE:
                 self._end(buffer[offset : offset + length])
                 return
-            if (not prefix_length or protocol == _RTPROT_RA) and table != _RT_TABLE_LOCAL:
+            if (not prefix_length or protocol in _TELLING) and table != _RT_TABLE_LOCAL:
                 yield buffer[offset + _HEADER : offset + length]
             offset += (length + 3) & ~3
 

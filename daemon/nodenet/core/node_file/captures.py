@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nodenet.core.value import frozen
@@ -20,6 +20,9 @@ LISTS = {("routes", "running"), ("routes", "config"), ("route-rules", "config")}
 PARTS = frozenset({"interfaces", "routes", "route-rules", "dns-resolver", "hostname", "ovs-db", "ovn", "description"})
 """The keys of a network; NMState's ``state``."""
 NAME = "capture"
+SHOWN = frozenset({"name", "type", "state", "driver", "mac-address", "mtu", "destination", "next-hop-interface"})
+"""Keys whose values are named where none of them is the one that is looked for: no secret is below them."""
+MOST_SHOWN = 12
 _TOKEN = re.compile(r'\s*(?:(?P<sign>==|:=|\|)|"(?P<text>[^"]*)"|(?P<word>[^\s=!|":]+))')
 Path = tuple[str, ...]
 
@@ -202,12 +205,20 @@ def find(capture: Capture, network: State, known: Mapping[str, State]) -> State:
         found = [item for item in items if _matches(_get(item, inner), text or "")]
         if not found:
             what = {"interfaces": "interface", "routes": "route", "route-rules": "route rule"}[place[0]]
-            cause = f"no {what} of this node has {'.'.join(inner)} = {(text or '')[:60]!r}"
+            cause = f"no {what} of this node has {'.'.join(inner)} = {(text or '')[:60]!r}{_there(items, inner)}"
             raise CaptureWrong(cause, "Compare it with `nmstatectl show`, or with `ip -d addr` and `ip route`")
     result: Any = found
     for key in reversed(place):
         result = {key: result}
     return dict(result)
+
+
+def _there(items: Iterable[Any], inner: Path) -> str:
+    """Return which values there are, in words: those of keys that are in every log."""
+    if inner[-1] not in SHOWN:
+        return ""
+    found = {_text(value) or "" for each in items if (value := _get(each, inner)) is not _NOTHING}
+    return f" (there: {', '.join(sorted(found)[:MOST_SHOWN])})" if found else ""
 
 
 def _text_of(value: Value, network: State, known: Mapping[str, State]) -> str | None:

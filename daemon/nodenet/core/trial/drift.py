@@ -67,4 +67,4 @@ def values(found: Iterable[Change], dark: Collection[str]) -> Iterator[str]:
 def sentence(name: str, found: Sequence[str]) -> str:
     """Return that the network differs from the node file *name* in the values *found*."""
     more = f"; and {len(found) - MOST} more" if len(found) > MOST else ""
-    return f"the network is not as {name} asks: {'; '.join(found[:MOST])}{more}"
+    return f"The network is not as {name} asks any more: {'; '.join(found[:MOST])}{more}"

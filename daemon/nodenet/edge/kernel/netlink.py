@@ -48,8 +48,9 @@ _Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
 def snapshot(*, complete: bool = False) -> Snapshot:
     """Return the present state; unless *complete*, only what node IP selection looks at.
 
-    Left out are routes that are neither defaults nor advertised by a router or lead nowhere, and what is said about
-    the addresses of links that are denied under every policy. Raises Unavailable when the kernel does not answer.
+    Left out are routes that are neither defaults nor static nor advertised by a router, or lead nowhere, and what is
+    said about the addresses of links that are denied under every policy. Raises Unavailable when the kernel does not
+    answer.
     """
     return _read(_Reading.snapshot, "links, addresses and routes", complete=complete)
 

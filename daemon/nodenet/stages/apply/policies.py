@@ -25,6 +25,10 @@ from nodenet.ports import Files, Store, Transaction
 from nodenet.stages.apply.records import PRIVATE, STATE, Records
 
 RECORD = STATE / "policies.json"
+FOUND_ANOTHER = (
+    "Look at what the captures find now: the default route may leave by br-ex, which also has the MAC address of its "
+    'NIC; `capture.NAME | interfaces.type=="ethernet"` finds the NIC alone'
+)
 
 
 class Policies:
@@ -77,8 +81,9 @@ async def resolved(file: NodeFile, transaction: Transaction, others: Others) -> 
     except NmstateFailure as failure:
         if failure.kind is FailureKind.MISSING:
             raise LibnmstateMissing(failure.cause, remedy=failure.remedy) from failure
-        kind = NodeFileInvalid if failure.kind is FailureKind.INVALID else Unavailable
-        raise kind(f"{file.name} cannot be resolved: {failure.cause}", remedy=failure.remedy) from failure
+        is_wrong = failure.kind is FailureKind.INVALID
+        kind, remedy = (NodeFileInvalid, FOUND_ANOTHER) if is_wrong else (Unavailable, failure.remedy)
+        raise kind(f"{file.name} cannot be resolved: {failure.cause}", remedy=remedy) from failure
     return policy.resolved(file, made, differs)
 
 

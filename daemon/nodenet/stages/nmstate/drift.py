@@ -20,7 +20,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.probes.questions import on_host
-from nodenet.core.resolver import FILES, servers_of_others
+from nodenet.core.resolver import FILES, servers_in_use
 from nodenet.core.since import until_common
 from nodenet.core.trial import drift
 from nodenet.core.trial.refusals import changes
@@ -92,10 +92,13 @@ class Drift:
         edges = self._edges
         if facts.selection is None or await edges.manager.state() is not ManagerState.READY:
             return self._found
+        if (facts.bridge or job.wish.uses_ovs) and not edges.ovsdb.answers():
+            return self._found  # what has moved to br-ex is not known
         snapshot = edges.kernel.snapshot()
         wish = on_host(job.wish, snapshot.links)
         links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
-        servers = servers_of_others({path: self._read(path) for path in FILES}, ())
+        own = {each.address for each in snapshot.addresses}
+        servers = servers_in_use({path: self._read(path) for path in FILES}, own)
         now = drift.of_links(snapshot, links), servers
         if now == self._compared and self._found == facts.changed:
             return self._found
@@ -116,7 +119,6 @@ class Drift:
 
 def _say(name: str, found: tuple[str, ...]) -> None:
     if found:
-        text = f"Another program has changed the network: {drift.sentence(name, found)}"
-        log.warning(text, message=Message.NETWORK_CHANGED, stage="nmstate", remedy=REMEDY)
+        log.warning(drift.sentence(name, found), message=Message.NETWORK_CHANGED, stage="nmstate", remedy=REMEDY)
     else:
         log.info(f"The network is as {name} asks again", message=Message.NETWORK_UNCHANGED, stage="nmstate")
