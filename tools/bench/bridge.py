@@ -1,7 +1,7 @@
-"""How long is a node out of reach while br-ex is made, and while another NIC takes the place of the one below it?
+"""How long is a node out of reach while br-ex is made? Each run beside a bare apply of the same document.
 
-Each run is beside a bare apply of the same document. `bridge.py --runs N`; part of `make bench`. The node is put back
-by `nodenetctl bridge remove` between two runs, and by a rollback after a bare apply.
+`bridge.py --runs N`; part of `make bench`. The node is put back by `nodenetctl bridge remove` between two runs, and by
+a rollback after a bare apply.
 """
 
 from __future__ import annotations
@@ -46,19 +46,6 @@ dns=10.88.0.1;
 method=disabled
 """
 KINDS = {"DHCP": None, "static": STATIC}
-SPARE_FILE = "/etc/NetworkManager/system-connections/spare.nmconnection"
-SPARE = """[connection]
-id=spare
-type=ethernet
-interface-name=eth1
-[ipv4]
-method=disabled
-[ipv6]
-method=disabled
-"""
-DEFAULT_BRIDGE = "/etc/ovnk/default_bridge"
-SWAP_SILENT, SWAP_OVER_BARE = 0.3, 0.5
-"""Seconds for a swap, and its silence over that of a bare apply: the aims."""
 FAST = {"DHCP": 0.28, "static": 0.22}
 """Seconds without the network in the fast mode of a bare apply: the aims, unless it was slower in the same run."""
 SLOW = 2.0
@@ -136,7 +123,6 @@ def main() -> int:
             product, lan = install_product(), lab.lan()
             lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
             text = section([measure(lab, lan, product, kind, runs) for kind in KINDS], runs)
-            text += swap_section(*measure_swaps(lab, lan, product, runs), runs)
     except LabError as error:
         progress(str(error))
         return 1
@@ -182,10 +168,9 @@ def own_run(node: Node, lan: Lan, address: str) -> Run:
     return seen_run(seen, pinger.replies, Window(begun, ended), again_ended - again_begun)
 
 
-def bare_run(node: Node, lan: Lan, address: str, document: object = None) -> Run:
-    """Apply the same document without a daemon; default: the one of the plan of now."""
-    document = document or node.json("nodenetctl explain br-ex --json", timeout=60)["document"]
-    node.write(DOCUMENT, json.dumps(document))
+def bare_run(node: Node, lan: Lan, address: str) -> Run:
+    """Apply the same document without a daemon."""
+    node.write(DOCUMENT, json.dumps(node.json("nodenetctl explain br-ex --json", timeout=60)["document"]))
     node.run(f"systemctl stop {measures.UNIT}")
     with Pinger(lan, address) as pinger:
         begin_watch(node, address)
@@ -216,61 +201,6 @@ def seen_run(seen: Mapping[str, Any], heard: Sequence[float], when: Window, agai
         workers=seen["workers"],
         again=again,
     )
-
-
-def measure_swaps(lab: Lab, lan: Lan, product: Path, runs: int) -> tuple[list[Run], list[Run]]:
-    """Return the swaps of two NICs on one LAN by nodenetd, and by bare applies."""
-    units = [measures.UNIT]
-    nics = [lan, lan]
-    node = lab.node("worker-0", nics=nics, layers=[product], enable=units, files=SETTINGS, flavour=Flavour.OPENSHIFT)
-    node.write(KEYFILE, STATIC, 0o600)
-    node.write(SPARE_FILE, SPARE, 0o600)
-    measures.equip(node)
-    node.boot()
-    address = settle(node, timeout=120)["node_ips"][0]
-    ours, bare = [], []
-    for number in range(runs):
-        progress(f"another NIC below br-ex, run {number + 1} of {runs}: nodenetd's, and a bare apply")
-        now, link = ("eth1", "eth0") if number % 2 else ("eth0", "eth1")
-        node.write(DEFAULT_BRIDGE, f"{link}\n")
-        document = node.json("nodenetctl explain br-ex --json", timeout=60)["document"]
-        node.write(DEFAULT_BRIDGE, f"{now}\n")  # for the nodenetd that is started after the bare apply
-        hold_number(node, now)
-        bare.append(bare_run(node, lan, address, document))
-        node.write(DEFAULT_BRIDGE, f"{link}\n")
-        hold_number(node, now)
-        ours.append(own_run(node, lan, address))
-        if (found := status(node)["uplink"]) != link:
-            raise LabError(f"br-ex is over {found}, not over {link}")
-    node.remove()
-    del lab.nodes[node.name]
-    return ours, bare
-
-
-def hold_number(node: Node, link: str) -> None:
-    """Give br-ex flows that have the port number of *link*, as those of OVN-Kubernetes have it."""
-    number = node.run(f"ovs-vsctl get interface {link} ofport").stdout.strip()
-    flows = f"in_port={number},actions=LOCAL\\nin_port=LOCAL,actions=output:{number}\\n"
-    node.run(f"printf '{flows}' | ovs-ofctl replace-flows br-ex -")
-
-
-def swap_section(ours: Sequence[Run], bare: Sequence[Run], runs: int) -> str:
-    """Return what a swap shows, as a part of the section."""
-    names = {"silent": "silent", "total": "until the end"}
-    rows = [(words, spread(ours, name), spread(bare, name)) for name, words in names.items()]
-    worst = max(run.silent for run in ours)
-    ratio = median(run.silent for run in ours) / median(run.silent for run in bare)
-    figures = (
-        Figure("another NIC below br-ex: silent, worst run", worst, Unit.SECONDS, SWAP_SILENT, why_missed=WHY),
-        Figure("its silence over that of a bare apply, medians", ratio, Unit.RATIO, SWAP_OVER_BARE, why_missed=WHY),
-    )
-    return "\n".join((
-        "\n### Another NIC below br-ex\n",
-        SWAPS.format(runs=runs, seconds=BARE_SECONDS),
-        table(("seconds", "nodenetd", "bare apply"), rows),
-        table(("figure", "measured", "aim", ""), [figure.cells for figure in figures]),
-        *(f"- {figure.name}: {figure.why_missed}" for figure in figures if figure.met is False),
-    )).rstrip() + "\n"  # fmt: skip
 
 
 def later_boots(node: Node, address: str, kind: str) -> Iterator[float]:
@@ -380,11 +310,6 @@ HOW = """\
 Written by `python tools/bench/bridge.py`; {runs} runs of each kind on one node each, Open vSwitch's userspace datapath,
 in turns with a bare `libnmstate.apply` of the same document, which is rolled back. Median and worst, in seconds.
 Silent: the longest silence of a ping from the LAN, every 20 ms. Back: until the LAN hears from the node IP again.
-"""
-SWAPS = """\
-{runs} swaps of two NICs on one LAN, in turns with a bare `libnmstate.apply` of the same document, which is rolled back
-after {seconds:g} s. The flows of br-ex have the port number of the NIC, as those of OVN-Kubernetes have it. The switch
-sends frames to the old cable until it sees the MAC of br-ex on the new one.
 """
 WHY = "see `ip -ts monitor link address neigh` and NetworkManager's journal on the node for what took longer"
 WHY_MORE = "the proof of Open vSwitch, libnmstate's show and difference, and NetworkManager's profiles come before it"
