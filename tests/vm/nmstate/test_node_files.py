@@ -5,14 +5,13 @@ An installer's second step makes links that an early configuration cannot make, 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pytest
 
 from harness import Lab, Lan
 from pinger import Pinger
-from story import NODE_FILES, causes, checkpoints, nothing_left, settle, stage
+from story import NODE_FILES, causes, checkpoints, settle, stage
 from vm.harness import Vm
 from vm.uplinks import LEGS, VID, Uplink, lay
 
@@ -148,40 +147,3 @@ def test_a_node_file_makes_the_links_below_br_ex_too(lab: Lab, vm: Vm, case: Cas
     assert vm.record("kubelet").addresses
     vm.reboot()
     holds(vm, lan, case)
-
-
-def test_another_link_takes_the_place_of_the_one_below_br_ex(
-    lab: Lab, vm: Vm, record_property: Callable[[str, object], None]
-) -> None:
-    """NIC, bond of the kernel, bond of Open vSwitch, and one of its legs: address, MAC and port number stay."""
-    lan = lab.lan()
-    for nic in ("eth0", *LEGS):
-        vm.plug(nic, lan)
-    legs = "".join(ETH0.replace("eth0", leg) for leg in LEGS)
-    swaps = (
-        ("eth0", "eth0", ETH0, over("eth0")),
-        ("bond0", "bond0", BOND, over("bond0")),
-        ("ovs-bond0", LEGS[0], f"- name: bond0\n  type: bond\n  state: absent\n{legs}", OVS_BOND),
-        ("eth2", "eth2", legs, over("eth2")),
-    )
-    mac = vm.mac("eth0")
-    numbers = []
-    for port, link, links, below in swaps:
-        text = Case(port, LEGS, links, below, (port,), "eth0").node_file(lan)
-        vm.write(f"{NODE_FILES}/cluster.yml", text.replace("copy-mac-from: eth0", f"mac-address: {mac}"))
-        if port == "eth0":
-            vm.run("systemctl start nodenetd", timeout=PATIENCE)
-        else:
-            with Pinger(lan, str(lan.subnet4[50]), every=0.1) as pinger:
-                pinger.wait_for_reply(timeout=60)
-                vm.run("nodenetctl reload --wait", timeout=PATIENCE)
-                pinger.wait_for_reply(timeout=60)
-            record_property(f"over {port}", f"silent for {pinger.outage:.2f} s")
-        document = settle(vm, timeout=PATIENCE)
-        assert (document["health"], document["node_ips"]) == ("ok", [str(lan.subnet4[50])]), document["problems"]
-        assert vm.run("ovs-vsctl list-ports br-ex").stdout.split() == [port]
-        assert vm.json("ip -j link show br-ex")[0]["address"] == mac
-        numbers.append(vm.run(f"ovs-vsctl get interface {link} ofport").stdout.strip())
-    assert numbers == [numbers[0]] * len(swaps)
-    assert causes(vm) == []
-    nothing_left(vm)
