@@ -1,8 +1,9 @@
-"""What escapes from a stage is one outcome with a cause; nothing ends the loop but a stop and a wrong setting."""
+"""How is a stage attempted? Whatever a stage raises becomes its outcome, and the loop goes on."""
 
 from __future__ import annotations
 
 import asyncio
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from typing import TypeVar
 
 import pytest
 import structlog
+from structlog.testing import capture_logs
 
-from fakes import FakeInputs
+from fakes import FakeClock, FakeInputs
 from loop.test_reconciler import PROBLEM, Rig
 from nodenet.core.boot.outcome import TRIES, Again, Done, Facts, Failed, Outcome, Topic, Waiting
 from nodenet.core.boot.stage_state import NOTHING, Request, Status
@@ -20,6 +22,7 @@ from nodenet.core.messages import Message
 from nodenet.core.settings.model import Settings
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import line
+from nodenet.loop.attempts import PAUSES, Doubts
 from nodenet.loop.reload import Judged, StageSet
 
 T = TypeVar("T")
@@ -313,3 +316,25 @@ async def test_a_watch_that_failed_is_shown_the_status_again_while_a_stage_works
         full = False
         await asyncio.sleep(100)
         assert shown == [reconciler.status]
+
+
+def test_the_pauses_grow_and_every_one_is_in_the_journal_with_its_number() -> None:
+    doubts = Doubts(FakeClock())
+    with capture_logs() as logs:
+        pauses = [doubts.next_pause("the lease changed") for _ in range(len(PAUSES) + 2)]
+    assert pauses == [*PAUSES, PAUSES[-1], PAUSES[-1]]
+    assert logs[1]["event"] == "Not ready: the lease changed; the node IPs are published again in 1 s (try 2)"
+    assert {entry["message"] for entry in logs} == {Message.NOT_CONFIRMED}
+
+
+def test_a_ready_that_was_not_taken_is_due_after_its_pause_and_no_more_once_the_publication_was_looked_at() -> None:
+    clock = FakeClock()
+    doubts = Doubts(clock)
+    assert doubts.seconds_left == math.inf
+    doubts.unheard(4.0)
+    clock.now += 3.0
+    assert doubts.seconds_left == 1.0
+    clock.now += 1.0
+    assert doubts.seconds_left <= 0
+    doubts.looked_at()
+    assert doubts.seconds_left == math.inf

@@ -1,15 +1,23 @@
-"""What runs beside the loop comes back after an error."""
+"""Which tasks run beside the loop and wake it? A supervised task that raises is started again with a back-off."""
 
 from __future__ import annotations
 
 import asyncio
 import itertools
 from collections.abc import Callable
+from pathlib import PurePosixPath
 
 import structlog
 
+from fakes import FakeFiles
+from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
-from nodenet.loop.background import Background, Events
+from nodenet.core.network_manager.profiles import KEYFILES
+from nodenet.core.status.document import BootStatus
+from nodenet.edge.files.store import Store
+from nodenet.loop.background import AGAIN_SECONDS, Background, Events, StoreWatch
 
 
 async def test_a_task_that_raises_is_started_again_with_a_back_off() -> None:
@@ -79,3 +87,22 @@ async def test_events_are_taken_between_start_and_stop_only() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert running == 0
+
+
+FULL = PublishFailed("/var/lib/nodenet cannot be written: No space left on device", remedy="Free space")
+
+
+def test_a_disk_that_refuses_is_one_problem_until_it_has_taken_all() -> None:
+    files, reported = FakeFiles(broken=FULL), list[Problem | None]()
+    store = Store(files, KEYFILES)
+    watch, status = StoreWatch(store, reported.append), BootStatus(new_boot({}, degrade=True))
+    assert (watch.show(status), reported) == (None, [])
+    for name in ("intent.json", "change.json"):
+        store.save(PurePosixPath("/var/lib/nodenet") / name, b"{}")
+        assert watch.show(status) == AGAIN_SECONDS
+    cause = f"{FULL.cause}; what nodenet did is remembered until a reboot only"
+    assert reported == [Problem(FULL.message, cause, "Free space")]
+    files.broken = None
+    assert watch.show(status) is None
+    assert reported[1:] == [None]
+    assert files.content.keys() == {"/var/lib/nodenet/intent.json", "/var/lib/nodenet/change.json"}

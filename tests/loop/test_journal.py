@@ -1,4 +1,4 @@
-"""One line for each outcome, one cause line for each failure: whole sentences."""
+"""What is logged about a boot? One line for each outcome, one cause line for each failure."""
 
 from __future__ import annotations
 
@@ -11,10 +11,12 @@ from structlog.testing import capture_logs
 from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Waiting
 from nodenet.core.boot.stage_state import Inhibitor, StageState
 from nodenet.core.boot.stages import new_boot
+from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import Refusal
 from nodenet.loop import journal
+from nodenet.loop.journal import Guard
 
 NODE_IP = ip_address("192.0.2.5")
 PROBLEM = Problem(Message.APPLY_FAILED, "mtu is 1500", "Compare it")
@@ -98,3 +100,25 @@ def test_the_same_reason_to_wait_is_no_news() -> None:
     same, other = (running.after(name, Waiting(reason), 4.0)[name] for reason in ("a", "b"))
     assert not journal.is_news(running[name], same)
     assert journal.is_news(running[name], other)
+
+
+def refuse(text: str) -> int:
+    raise Unavailable(text)
+
+
+def test_an_error_gives_the_other_result_and_one_line_until_it_changes() -> None:
+    guard = Guard("the look")
+    with capture_logs() as logs:
+        assert [guard.run(lambda: refuse("a"), 7) for _ in range(3)] == [7, 7, 7]
+        assert guard.failures == 3
+        guard.run(lambda: refuse("b"), 7)
+        assert guard.run(int, 7, "1") == 1
+        assert guard.failures == 0
+        guard.run(lambda: refuse("b"), 7)
+    assert [entry["cause"] for entry in logs] == ["a", "b", "b"]
+
+
+def test_an_error_without_a_name_is_caught_too() -> None:
+    with capture_logs() as logs:
+        assert Guard("the look").run(lambda: 1 // 0, 7) == 7
+    assert logs[0]["cause"].startswith("the look had an unexpected error: ZeroDivisionError")

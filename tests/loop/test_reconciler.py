@@ -435,7 +435,7 @@ async def test_the_journal_says_what_was_asked_for() -> None:
         with structlog.testing.capture_logs() as lines:
             await reconciler.reselect()
             await reconciler.remove_bridge()
-        assert [entry["event"] for entry in lines if entry.get("message") is Message.ASKED] == [
+        assert [entry["event"] for entry in lines if entry["event"].startswith("Asked to")] == [
             "Asked to choose the node IPs again",
             "Asked to remove br-ex",
         ]

@@ -61,7 +61,7 @@ class Election:
             await self._look()
             if not self.leads:
                 await asyncio.sleep(WAIT_SECONDS)
-        log.info(f"{self._me} leads", message=Message.OPERATOR_LEADS)
+        log.info(f"{self._me} leads")
 
     async def lost(self) -> None:
         """Renew the Lease; return when another operator may lead."""
@@ -82,7 +82,7 @@ class Election:
             if lease is not None and (lease.get("spec") or {}).get("holderIdentity") == self._me:
                 await self._write(lease, {"holderIdentity": ""})
         except (Unavailable, Conflict) as error:
-            log.info(f"The Lease was not given back: {error.cause}", message=Message.OPERATOR_STOPPED)
+            log.info(f"The Lease was not given back: {error.cause}")
 
     async def _look(self) -> None:
         """Read the Lease, and do what follows."""
@@ -174,7 +174,7 @@ class Announcement:
         if any(before.get(key) != value for key, value in self._wanted.items()):
             version = {"resourceVersion": found["metadata"]["resourceVersion"]}
             await self._api.merge(f"{PATH}/{OPERATOR}/status", {"metadata": version, "status": self._wanted})
-            log.info(f"The ClusterOperator {OPERATOR} was written", message=Message.OPERATOR_WROTE)
+            log.info(f"The ClusterOperator {OPERATOR} was written")
 
 
 EX_SOFTWARE, EX_TEMPFAIL = 70, 75
@@ -218,7 +218,7 @@ async def serve(options: argparse.Namespace) -> int:
     election = Election(api, options.namespace, f"{options.name}_{os.urandom(4).hex()}", _lease_time)
     announcement = Announcement(api, __version__, lambda: election.leads)
     steward = Steward(api, options_of(settings), lambda: election.leads, lambda: datetime.now(UTC), announcement.take)
-    log.info(f"nodenet-operator {__version__} begins", message=Message.OPERATOR_STARTED)
+    log.info(f"nodenet-operator {__version__} begins")
     background = Background()
     endpoint = Endpoint(
         options.metrics_port,
@@ -239,7 +239,7 @@ async def serve(options: argparse.Namespace) -> int:
         await background.end()
         await election.give_back()
         await api.close()
-    log.info("nodenet-operator stops", message=Message.OPERATOR_STOPPED)
+    log.info("nodenet-operator stops")
     return 0
 
 

@@ -247,7 +247,7 @@ class Steward:
         if found is None:
             await self._api.create(RESOURCES, {**NEW, "spec": self._heard})
             how = "with the spec of the deleted one" if self._heard else "with every service on"
-            log.info(f"The object HostedNetServices was made, {how}", message=Message.OPERATOR_WROTE)
+            log.info(f"The object HostedNetServices was made, {how}")
             return True
         before, wanted = self.status, self._wanted(found)
         if wanted is None:

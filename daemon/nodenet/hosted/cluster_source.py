@@ -184,7 +184,7 @@ class ClusterSource:
         if problem is None:
             logged.clear()
         if problem is None and before is not None:
-            log.info(f"The API answers again ({name})", message=Message.CLUSTER_READ)
+            log.info(f"The API answers again ({name})")
         if problem != before:
             self._changed()
 

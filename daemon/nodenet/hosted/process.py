@@ -326,9 +326,9 @@ async def serve(program: ProgramMetrics) -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     companion = Companion(settings, boot_id())
-    log.info(f"nodenet-hosted {__version__} begins as node {companion.state.node}", message=Message.HOSTED_STARTED)
+    log.info(f"nodenet-hosted {__version__} begins as node {companion.state.node}")
     if reason := why_disabled(companion.state.options):
-        log.info(f"No hosted service runs here: {reason}", message=Message.HOSTED_STARTED)
+        log.info(f"No hosted service runs here: {reason}")
     on_bus = BusObject(companion.bus, lambda: companion.document, companion.drain.drain, companion.drain.undo)
     file = MetricsFile(Program.HOSTED, directory=settings.metrics_dir, state=STATE / "hosted")
     figures = Metrics(file, program, metrics.lines)
@@ -350,7 +350,7 @@ async def serve(program: ProgramMetrics) -> int:
         notifier.stopping()
         await background.end()
         figures.end()
-    log.info("nodenet-hosted stops; DNS, VIPs and load balancer go on", message=Message.HOSTED_STOPPED)
+    log.info("nodenet-hosted stops; DNS, VIPs and load balancer go on")
     return 0
 
 

@@ -94,7 +94,7 @@ class Redirect:
         self._there = self._state.running[Service.REDIRECT] = wanted
         self._state.report_failure("redirect", None)
         if wanted is not before:
-            log.info(f"The redirect to haproxy is {'on' if wanted else 'off'}", message=Message.BALANCER_CHANGED)
+            log.info(f"The redirect to haproxy is {'on' if wanted else 'off'}")
 
     async def _renewed(self, rules: str) -> bool:
         """Replace the table's rules; return whether it is there afterwards. Raises Unavailable.

@@ -200,7 +200,7 @@ class VipKeeper:
             log.error(cause, message=Message.VIP_SPLIT, cause=cause, remedy=f"{REMEDY[:1].upper()}{REMEDY[1:]}")
         if seen.count == 1 and vip in self._split:
             self._split.discard(vip)
-            log.info(f"The VIP {vip} has one holder again: {names}", message=Message.VIP_CLEAR)
+            log.info(f"The VIP {vip} has one holder again: {names}")
         if before is not after and after is Stance.STAYING_OUT:
             cause = f"A host that is not a node of the cluster holds the VIP {vip} ({names}): this node stays out"
             log.warning(cause, message=Message.VIP_TAKEN, cause=cause)
@@ -386,10 +386,10 @@ class Drain:
             await asyncio.sleep(POLL_SECONDS)
         self._state.changed()
         if gone:
-            log.info("This node is drained: other nodes hold its VIPs", message=Message.DRAINED)
+            log.info("This node is drained: other nodes hold its VIPs")
         else:
             cause = "This node is drained, and no other node took its VIPs"
-            log.warning(cause, message=Message.DRAINED, cause=cause)
+            log.warning(cause, cause=cause)
         return gone
 
     def undo(self) -> None:

@@ -73,7 +73,6 @@ def released(inhibitor: Inhibitor) -> None:
     """Log that an inhibitor is released."""
     log.info(
         f"{inhibitor.stage} is no longer inhibited by {inhibitor.who}",
-        message=Message.STAGE_RELEASED,
         stage=inhibitor.stage.value,
     )
 
@@ -128,7 +127,7 @@ def edited(calm: float) -> None:
 
 def asked(what: str, stage: StageName) -> None:
     """Log that a stage is asked to do *what*; the stage logs the result."""
-    log.info(f"Asked to {what}", message=Message.ASKED, stage=stage.value)
+    log.info(f"Asked to {what}", stage=stage.value)
 
 
 BACK = {

@@ -1,4 +1,4 @@
-"""Order, readiness and health of a boot."""
+"""Where is the boot, what comes next, and may kubelet start?"""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.stage_state import Status
-from nodenet.core.boot.stages import Boot, Health, new_boot
+from nodenet.core.boot.stages import Boot, Health, new_boot, reason_to_skip, standing
 from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 
@@ -199,3 +199,55 @@ def test_the_time_that_is_left_counts_only_stages_that_can_be_due() -> None:
     boot = after(boot, StageName.HOSTNAME, FAILED)
     assert boot.due(100.0) is None
     assert boot.seconds_left(100.0) == math.inf
+
+
+@pytest.mark.parametrize(
+    ("facts", "network_type", "reason"),
+    [
+        (Facts(node_file="w.yml", brings_bridge=True), "OVNKubernetes", "w.yml defines br-ex itself"),
+        (FACTS, "Calico", "the network type is Calico"),
+        (FACTS, "", 'network_type is not set: br-ex is made where it is "OVNKubernetes"'),
+        (FACTS, "OVNKubernetes", None),
+    ],
+)
+def test_configure_ovs_is_skipped_for_the_first_reason_that_holds(
+    facts: Facts, network_type: str, reason: str | None
+) -> None:
+    """An administrator reads why."""
+    stage = new_boot({}, degrade=True)[StageName.CONFIGURE_OVS]
+    assert reason_to_skip(stage, facts, network_type) == reason
+
+
+def test_a_unit_that_was_named_for_configure_ovs_is_asked_without_a_network_type() -> None:
+    """Only the built-in stage is skipped for a key that is not set (R67)."""
+    stage = new_boot({"configure-ovs": "unit:ovs-configuration.service"}, degrade=True)[StageName.CONFIGURE_OVS]
+    assert reason_to_skip(stage, FACTS, "") is None
+    assert reason_to_skip(stage, FACTS, "Calico") == "the network type is Calico"
+
+
+def test_a_stage_that_is_switched_off_says_so() -> None:
+    """Provider `skip`."""
+    stage = new_boot({"nmstate": "skip"}, degrade=True)[StageName.NMSTATE]
+    assert reason_to_skip(stage, FACTS, "OVNKubernetes") == "switched off in the settings"
+
+
+def failed(name: StageName, cause: str, message: Message = Message.BRIDGE_FAILED) -> Boot:
+    boot = new_boot({}, degrade=True).begun(name, 1.0)
+    return boot.after(name, Failed(Problem(message, cause, "Mend it"), Facts()), 2.0)
+
+
+def test_a_failure_of_the_same_kind_stands() -> None:
+    before, after = failed(StageName.CONFIGURE_OVS, "no plugin"), failed(StageName.CONFIGURE_OVS, "no plugin (try 2)")
+    assert standing(after, before, same_input=False) == {StageName.CONFIGURE_OVS}
+
+
+def test_a_new_failure_does_not_stand() -> None:
+    assert standing(failed(StageName.CONFIGURE_OVS, "x"), new_boot({}, degrade=True), same_input=True) == frozenset()
+    other = failed(StageName.CONFIGURE_OVS, "x", Message.LEASE_LOST)
+    assert standing(other, failed(StageName.CONFIGURE_OVS, "x"), same_input=False) == frozenset()
+
+
+@pytest.mark.parametrize("same_input", [True, False])
+def test_a_node_file_that_failed_stands_only_while_it_is_the_same(same_input: bool) -> None:  # noqa: FBT001
+    boot = failed(StageName.NMSTATE, "mtu", Message.APPLY_FAILED)
+    assert standing(boot, boot, same_input=same_input) == ({StageName.NMSTATE} if same_input else frozenset())

@@ -1,12 +1,17 @@
-"""When a unit is started, reloaded and stopped, how often, and beside which other programs."""
+"""What happens to the unit of a hosted service, how often, and does another stack serve in its place?"""
 
+import re
 from dataclasses import replace
 from ipaddress import ip_address
+from pathlib import Path
 
 import pytest
 
+from core.hosted_services.test_report import GOOD, MAC, PLAN
 from hosted_services_cases import CASES, read_inputs
+from nodenet.core.hosted_services import units
 from nodenet.core.hosted_services.model import Origin, Service
+from nodenet.core.hosted_services.report import document
 from nodenet.core.hosted_services.units import (
     FIRST_SECONDS,
     LONGEST_SECONDS,
@@ -21,6 +26,8 @@ from nodenet.core.hosted_services.units import (
     order,
     why_waiting,
 )
+from nodenet.core.hosted_services.vips import Sighting
+from nodenet.core.status.bus_interfaces import introspection
 
 
 def test_a_burst_is_done_at_once_and_what_follows_with_pauses() -> None:
@@ -161,3 +168,29 @@ def test_another_program_that_speaks_vrrp_keeps_keepalived_only() -> None:
         "another program of this node speaks VRRP: see `ss -lwnp`, and stop it"
     )
     assert why_waiting(Service.HAPROXY, Others(speakers=1), PORTS) is None
+
+
+CONTRACT = Path(__file__).parents[3] / "units" / "dbus" / "org.nodenet1.Hosted.xml"
+
+
+def plain(xml: str) -> str:
+    """Return *xml* without comments, names of arguments and spaces between elements."""
+    text = re.sub(r"<!--.*?-->|<!DOCTYPE.*?>|<\?xml.*?\?>", "", xml, flags=re.DOTALL)
+    return re.sub(r">\s+<", "><", re.sub(r'<arg name="\w+" ', "<arg ", text)).strip()
+
+
+def test_the_reviewed_contract_is_what_is_offered() -> None:
+    assert plain(CONTRACT.read_text()) == introspection(units.PATH, units.OBJECTS)
+
+
+def test_every_property_has_a_value() -> None:
+    assert set(units.values(document(GOOD))) == set(units.HOSTED.properties)
+
+
+def test_a_vip_that_moved_is_a_signal() -> None:
+    vip = PLAN.vips[0].address
+    moved = replace(GOOD, sightings={**GOOD.sightings, vip: Sighting(vip, here=True)})
+    assert units.signals(document(GOOD), document(moved)) == [[str(vip), True, ["master-0"]]]
+    assert units.signals(document(GOOD), document(GOOD)) == []
+    split = replace(GOOD, sightings={**GOOD.sightings, vip: Sighting(vip, here=True, others=frozenset({MAC}))})
+    assert units.signals(document(moved), document(split)) == [[str(vip), True, ["master-0", "master-1"]]]

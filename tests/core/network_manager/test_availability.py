@@ -1,10 +1,25 @@
-"""What is said of a NetworkManager that is not on the bus, with the way out."""
+"""What does NetworkManager say of itself, its checkpoints and its leases?"""
 
 from __future__ import annotations
 
+from dataclasses import replace
+from ipaddress import ip_address
+
 import pytest
 
-from nodenet.core.network_manager.state import OWN_RESTARTS, PAUSES, Service, absence, is_due
+from nodenet.core.network_manager.state import (
+    KEPT_SECONDS,
+    OWN_RESTARTS,
+    PAUSES,
+    Checkpoint,
+    LeaseMark,
+    Service,
+    absence,
+    is_due,
+    is_held,
+    of_another,
+    rollback_forgets_dns,
+)
 
 YET = "NetworkManager is not on the bus yet"
 
@@ -67,3 +82,65 @@ def test_what_failed_is_started_ever_later_and_a_few_times() -> None:
     assert not any(is_due(starts, PAUSES[starts] - 0.1) for starts in range(len(PAUSES)))
     assert not is_due(len(PAUSES), 1e9)
     assert list(PAUSES) == sorted(PAUSES)
+
+
+@pytest.mark.parametrize(
+    ("version", "forgets"),
+    [("1.42.4", True), ("1.46.0", True), ("1.47.90", True), ("1.48.0", False), ("1.58.1", False), ("2.0", False)],
+)
+def test_checkpoints_cover_dns_from_1_48_on(version: str, *, forgets: bool) -> None:
+    """Read as numbers: 1.100 is newer than 1.48."""
+    assert rollback_forgets_dns(version) is forgets
+
+
+@pytest.mark.parametrize(
+    ("seconds", "ends"),
+    [
+        (7, ", which NetworkManager rolls back 7 s later"),
+        (0, ", without a time-out: it stays until that program ends it"),
+        (None, ""),
+    ],
+)
+def test_the_checkpoint_of_another_program_is_named_with_its_time(seconds: int | None, ends: str) -> None:
+    """The words stay the same while it is waited for: each change of them would be a line of the journal."""
+    made = "another program holds NetworkManager's checkpoint /cp/7, made 90 s after the start of this boot"
+    assert of_another(Checkpoint("/cp/7", 90.4, seconds)) == made + ends
+
+
+ADDRESS = ip_address("192.0.2.9")
+MARK = LeaseMark(ADDRESS, "active 1", "config 0")
+AGAIN = replace(MARK, applied="active 2")
+AWAITED = replace(MARK, address=None)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "held"),
+    [
+        (MARK, MARK, True),
+        (MARK, AGAIN, False),
+        (MARK, replace(AGAIN, given="config 1"), True),
+        (MARK, replace(MARK, address=None), False),
+        (AWAITED, replace(AGAIN, given="config 1"), False),
+        (AWAITED, replace(MARK, given="config 1"), True),
+        (replace(AWAITED, asks=False), replace(AGAIN, given="config 1"), True),
+        (None, MARK, True),
+        (None, replace(MARK, address=None), False),
+    ],
+    ids=[
+        *("nothing was applied", "given up", "another lease", "none any more"),
+        *("perhaps from before the apply", "a lease that was on its way", "a static link asks for one"),
+        *("a new link", "a new link without one"),
+    ],
+)
+def test_a_lease_counts_where_it_came_after_the_profile_was_applied_again(
+    before: LeaseMark | None, now: LeaseMark, *, held: bool
+) -> None:
+    assert is_held(before, now, 1.0, {ADDRESS}) is held
+
+
+def test_an_address_that_stays_is_held() -> None:
+    """NetworkManager takes a lease that it has given up off the link after 15 s."""
+    assert not is_held(MARK, AGAIN, KEPT_SECONDS - 1, {ADDRESS})
+    assert is_held(MARK, AGAIN, KEPT_SECONDS, {ADDRESS})
+    assert not is_held(MARK, AGAIN, KEPT_SECONDS, set())
+    assert is_held(AWAITED, replace(AGAIN, given="config 1"), KEPT_SECONDS, {ADDRESS})

@@ -1,13 +1,23 @@
-"""What NetworkManager's objects mean, as its version 1.58 was seen to have them."""
+"""What do the objects that NetworkManager has on the bus mean? (its D-Bus API reference, "D-Bus API Types")"""
 
 from __future__ import annotations
 
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address
+from pathlib import PurePath
 from typing import Any
 
 import pytest
 
-from nodenet.core.network_manager.objects import NAME, PATH, inventory, lease4, lease6, path_of_link, profile
+from nodenet.core.network_manager.objects import (
+    NAME,
+    PATH,
+    KeptProfile,
+    inventory,
+    lease4,
+    lease6,
+    path_of_link,
+    profile,
+)
 from nodenet.core.network_manager.profiles import Device, Lease4, Lease6
 
 LEASE = {
@@ -165,3 +175,12 @@ def test_links_whose_activation_has_ended_or_is_that_of_a_profile_in_memory(
     }
     found = inventory(objects, {"/settings/1": {"connection": {"uuid": "u", "id": "Wired", "type": "802-3-ethernet"}}})
     assert ("eth0" in found.settled, "eth0" in found.automatic) == (settled, automatic)
+
+
+@pytest.mark.parametrize(
+    ("path", "in_memory", "file"),
+    [("/etc/x", False, PurePath("/etc/x")), ("/run/x", True, None), ("", False, None)],
+)
+def test_only_a_profile_that_outlives_a_reboot_has_a_file(path: str, file: PurePath | None, *, in_memory: bool) -> None:
+    """What was in memory only is given back in memory."""
+    assert KeptProfile("u", "n", path, in_memory, {}).file == file

@@ -1,4 +1,4 @@
-"""One connection, against the other end in the test's own hands."""
+"""How are bytes sent to the bus and read from it without blocking the event loop?"""
 
 from __future__ import annotations
 
@@ -16,8 +16,18 @@ import pytest
 
 from edge.lag import LIMIT_SECONDS, measured
 from edge.raw_bus import SIGNAL, message
+from nodenet.edge.bus.connection import Message, just
 from nodenet.edge.bus.frames import Frame
-from nodenet.edge.bus.transport import FRAMES_PER_TURN, READ_BYTES, ROOM_BYTES, Transport, socket_path
+from nodenet.edge.bus.transport import (
+    FRAMES_PER_TURN,
+    LIMIT,
+    READ_BYTES,
+    ROOM_BYTES,
+    WINDOW,
+    Outbox,
+    Transport,
+    socket_path,
+)
 
 PING = message(SIGNAL, 1, [(1, "o", "/a"), (2, "s", "x.y"), (3, "s", "Ping"), (7, "s", ":1.7")])
 
@@ -170,3 +180,21 @@ def test_an_address_names_a_socket(address: str, path: str) -> None:
 def test_an_address_without_a_socket_is_refused(address: str) -> None:
     with pytest.raises(ValueError, match="names no Unix socket"):
         socket_path(address)
+
+
+def signal(number: int) -> Message:
+    return Message.new_signal("/a", "x.y", "Ping", "u", [number])
+
+
+def test_the_newest_ones_are_kept_and_sent_in_order() -> None:
+    """As many as fit, a few at a time; a later one with the same key replaces the earlier one."""
+    outbox = Outbox()
+    for number in range(LIMIT + 10):
+        outbox.put(number, just(signal(number)))
+    outbox.put(20, just(signal(1000)))
+    sent = []
+    while outbox:
+        window = outbox.window()
+        assert len(window) <= WINDOW
+        sent += [message.body[0] for make in window if (message := make())]
+    assert sent == [number for number in range(10, LIMIT + 10) if number != 20] + [1000]

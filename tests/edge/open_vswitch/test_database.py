@@ -1,7 +1,4 @@
-"""The client of Open vSwitch's database, against a stand-in that answers as no living one would.
-
-What it says is in the form that ovsdb-server 4.0 was seen to send; the lab has the real one.
-"""
+"""Does Open vSwitch work, and what does its database contain?"""
 
 from __future__ import annotations
 
@@ -19,7 +16,7 @@ import pytest
 
 from nodenet.core.errors import NotAllowed, Unavailable
 from nodenet.core.open_vswitch import OvsBridge, OvsInterface, OvsPort
-from nodenet.edge.open_vswitch import Ovsdb
+from nodenet.edge.open_vswitch import Ovsdb, has_family, has_kernel_datapath
 from unprivileged import unprivileged
 
 EMPTY = ["map", []]
@@ -341,3 +338,15 @@ async def test_the_beginning_of_a_watch_is_no_event(
     watch.cancel()
     with pytest.raises(asyncio.CancelledError):
         await watch
+
+
+@pytest.mark.parametrize(("name", "there"), [("nlctrl", True), ("nodenet_no_such", False)])
+def test_a_family_is_there_or_not(name: str, *, there: bool) -> None:
+    """The controller itself is always there."""
+    assert has_family(name) is there
+
+
+def test_the_datapath_is_known_where_its_module_is_loaded() -> None:
+    """After the question: it loads the module where it is installed."""
+    found = has_kernel_datapath()
+    assert found or not Path("/sys/module/openvswitch").exists()

@@ -181,7 +181,7 @@ def test_errors_waits_and_ready_stand_on_the_console(journald: socket.socket, co
     reader, path = console
     terminal = Console(path)
     journal = Journal("nodenetd", journald.getsockname(), terminal)
-    journal.write("info", {"event": "a good boot is quiet", "message": Message.NODE_FILE_FOUND})
+    journal.write("info", {"event": "a good boot is quiet", "message": Message.NETWORK_UNCHANGED})
     journal.write("error", {"event": "node.yml, line 3: \x1b[2Jbad", "remedy": "Edit it", "stage": "nmstate"})
     journal.write("info", {"event": "nodeip waits: no address", "message": Message.STAGE_WAITING})
     journal.write("info", {"event": "Ready after 2.0 s", "message": Message.READY})

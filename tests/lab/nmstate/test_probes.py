@@ -180,7 +180,7 @@ def test_a_node_without_a_network_keeps_a_file_whose_gateway_is_silent(product_n
 def test_a_cable_that_is_out_in_the_first_apply_refuses_no_file_for_good(product_node: NodeFactory, lan: Lan) -> None:
     """Nor does a router that is off in that moment. Kubelet waits, and nobody has to come."""
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
-    sooner = shorter({"nodenet/core/apply/retry.py": ("PROBE: (60.0, 900.0)}", "PROBE: (10.0, 900.0)}")})
+    sooner = shorter({"nodenet/core/apply/new_file.py": ("PROBE: (60.0, 900.0)}", "PROBE: (10.0, 900.0)}")})
     files = {node_file("worker-0.yml"): STATIC, SETTINGS: 'on_failure = "auto"\n', **sooner}
     node = product_node(files=files, flavour=Flavour.OPENSHIFT)
     node.boot()

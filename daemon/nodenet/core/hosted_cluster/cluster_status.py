@@ -339,7 +339,7 @@ class News:
 
     reason: str
     text: str
-    message: Message = Message.OPERATOR_WROTE
+    message: Message | None = None
     failed: bool = False
 
 

@@ -153,7 +153,7 @@ class ClusterDns:
         where = self.place or before
         says = "answers and is asked for" if self.place else "does not answer and is no longer asked for"
         text = f"CoreDNS on {where[0]} port {where[1]} {says} names of {self._domain}" if where else ""
-        log.info(text, message=Message.CLUSTER_DNS_CHANGED, stage=StageName.RESOLV_PREPENDER.value)
+        log.info(text, stage=StageName.RESOLV_PREPENDER.value)
         return True
 
     async def _found(self, addresses: tuple[IPAddress, ...]) -> Place | None:
@@ -438,7 +438,7 @@ class NodeDns:
                 where = " and ".join(map(str, inputs.here.addresses))
                 asked = ", ".join(one[0] for one in wanted if one[0] != dnsmasq.NO_SERVER)
                 text = f"dnsmasq answers on {where}; it asks {asked or 'no other server'}"
-                log.info(text, message=Message.NODE_DNS_STARTED, stage=StageName.RESOLV_PREPENDER.value)
+                log.info(text, stage=StageName.RESOLV_PREPENDER.value)
             self._given = (owner, wanted)
 
     async def _leave(self) -> None:
