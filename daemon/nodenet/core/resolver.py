@@ -290,7 +290,7 @@ def servers_of_others(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddre
 
 
 def servers_in_use(texts: Texts, own: Collection[IPAddress]) -> tuple[IPAddress, ...]:
-    """Return all servers that resolv.conf itself lists; if it lists none, those of `servers_of_others`."""
+    """Return all servers in resolv.conf itself, also of another program; the same as above where it lists none."""
     listed = [server for server in nameservers(texts.get(RESOLV_CONF)) if _is_other(server, own)]
     return tuple(dict.fromkeys(listed)) or servers_of_others(texts, own)
 

@@ -146,7 +146,7 @@ async def test_what_is_not_sure_is_not_said(case: str) -> None:
 
 
 async def test_other_dns_servers_are_said() -> None:
-    """For libnmstate they are those of NetworkManager's profiles, whoever has written resolv.conf since."""
+    """For libnmstate they are those of NetworkManager's profiles; resolv.conf may have others."""
     rig = Rig()
     rig.settle()
     await rig.look()

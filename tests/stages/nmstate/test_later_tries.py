@@ -23,7 +23,7 @@ async def pauses(tries: LaterTries, failure: NmstateFailure, times: int) -> list
 async def test_the_pause_grows_to_a_minute() -> None:
     tries = LaterTries(FakeSystemd())
     assert await pauses(tries, IN_USE, 6) == [5, 10, 20, 40, 60, 60]
-    assert (tries.waits("d"), tries.waits("other")) == (True, False)
+    assert (await tries.is_due("d"), await tries.is_due("other")) == (True, False)
 
 
 async def test_a_silent_gateway_does_not_refuse_a_file_for_good() -> None:
@@ -36,10 +36,19 @@ async def test_another_failure_is_not_tried_again() -> None:
     tries = LaterTries(FakeSystemd())
     assert await pauses(tries, IN_USE, 1) == [5]
     assert await pauses(tries, LEFT, 1) == [None]
-    assert not tries.waits("d")
+    assert not await tries.is_due("d")
 
 
 async def test_a_node_that_works_is_not_changed_without_an_order() -> None:
     tries = LaterTries(FakeSystemd(running={KUBELET}))
     assert await pauses(tries, IN_USE, 1) == [None]
-    assert not tries.waits("d")
+    assert not await tries.is_due("d")
+
+
+async def test_kubelet_that_has_started_meanwhile_ends_the_tries() -> None:
+    """It runs with the node IPs of the last boot: the file is not applied under it."""
+    systemd = FakeSystemd()
+    tries = LaterTries(systemd)
+    assert await pauses(tries, CUT_OFF, 1) == [60]
+    systemd.running.add(KUBELET)
+    assert not await tries.is_due("d")

@@ -1063,4 +1063,7 @@ async def test_a_silent_gateway_is_compared_with_what_answered_when_the_node_las
         assert outcome.again
         assert outcome.again.seconds == 60
         rig.nmstate.during_apply = partial(rig.neighbours.there.add, GATEWAY)  # the router has started
+        rig.systemd.running.add(KUBELET)  # with the node IPs of the last boot: nothing is applied under it
+        assert isinstance(await rig.attempt(), Failed)
+        rig.systemd.running.clear()
         assert isinstance(await rig.attempt(), Done)

@@ -183,16 +183,19 @@ class LaterTries:
         self._times: tuple[str, int] = ("", 0)
         self._unresolved: tuple[str, Failed] | None = None
 
-    def waits(self, digest: str) -> bool:
-        """Return whether the file with *digest* is tried again though it was refused in this boot."""
-        return self._times[0] == digest
+    async def is_due(self, digest: str) -> bool:
+        """Return whether the file with *digest* is tried again though it was refused in this boot.
+
+        Kubelet may have started since, with the node IPs of the last boot.
+        """
+        return self._times[0] == digest and await self._systemd.any_runs(USERS) is False
 
     async def again(self, digest: str, failure: NmstateFailure, refused: Failed) -> Failed:
         """Return *refused*, with the time of the next try where there is one."""
-        number = self._times[1] + 1 if self.waits(digest) else 1
+        number = self._times[1] + 1 if self._times[0] == digest else 1
         self._times = "", 0
         first_and_longest = pauses(failure.kind) if isinstance(failure, ProbeFailed) else None  # it was rolled back
-        if first_and_longest is None or await self._systemd.any_runs(USERS):
+        if first_and_longest is None or await self._systemd.any_runs(USERS) is not False:
             return refused
         self._times = digest, number
         return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *first_and_longest)))

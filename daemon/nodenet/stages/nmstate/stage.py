@@ -231,7 +231,7 @@ class NmstateStage:
         old = await self._recorder.left_over(job.wish, job.facts.hostname, transaction)
         job, removed = left_behind(job, old)
         matches = not (left or removed)
-        retry = job.retry_refused or self._later_tries.waits(file.digest)
+        retry = job.retry_refused or await self._later_tries.is_due(file.digest)
         plan = intent.plan(file.digest, record, boot_id, matches=matches, retry_refused=retry)
         if plan is not Plan.REFUSE and file.digest == job.facts.digest:
             self._quarantine.begin(file.digest, job.facts.hostname)
