@@ -35,7 +35,7 @@ def measures(root: Path = ROOT) -> tuple[Measure, ...]:
     ]
     return (
         Measure("product: lines", _lines(product), 68_500, 48_000),
-        Measure("product: modules", len(product), 400, 260),
+        Measure("product: modules", len(product), 395, 260),
         Measure("tests: lines", _lines(_files(root / "tests", ".py")), 109_500, 75_000),
         Measure("tools and packaging: lines of Python", _lines(machinery), 11_200, 9_000),
         Measure("documents and manual pages: words", _words(documents), 47_000, 35_000),

@@ -186,7 +186,10 @@ def _decision(message: str, stage: str) -> str:
 
 
 def _events(files: Files) -> Iterator[tuple[float, str]]:
-    """Yield time and decision of each event, the oldest first; lines that are damaged are left out."""
+    """Yield time and decision of each event, the oldest first.
+
+    Lines that are damaged are left out, and events that this version of nodenet does not have.
+    """
     known = {message.value: message.name for message in Message}
     for line in files.get("events.jsonl", b"").decode(errors="replace").splitlines():
         try:
@@ -194,7 +197,7 @@ def _events(files: Files) -> Iterator[tuple[float, str]]:
             moment, number = int(entry["__REALTIME_TIMESTAMP"]) / 1e6, str(entry["MESSAGE_ID"])
         except (ValueError, KeyError, TypeError, OverflowError, RecursionError):
             continue
-        if name := _decision(known.get(number, number), str(entry.get("STAGE") or "")):
+        if number in known and (name := _decision(known[number], str(entry.get("STAGE") or ""))):
             yield moment, name
 
 

@@ -12,7 +12,7 @@ def test_the_section_is_up_to_date_and_each_miss_is_explained() -> None:
     page = PAGE.read_text(encoding="utf-8")
     assert made(page) == page, "run: python tools/error_rate.py"
     names, wrong = measured()
-    assert len(names) >= 280
+    assert len(names) >= 300
     assert set(wrong) == set(json.loads(WHY.read_text(encoding="utf-8")))
 
 

@@ -27,6 +27,8 @@ class Message(Enum):
     """The host was renamed after the node's name was settled."""
     HOSTNAME_REFUSED = "f39b7679f7d2421a8fc202f4b8128f5a"
     """The name in /etc/hostname is no host name; another one is used."""
+    NODE_FILE_FOUND = "1f751c417f244e6abddbe8cf1ea35466"
+    """The node file of this node was found."""
     NODE_FILE_INVALID = "cf8c9e7f8dff4ec1861c430ec7ecb168"
     """The node file cannot be used."""
     NODE_FILE_GOOD = "501073ad9c3143eb8bca9ed0d3f6425c"

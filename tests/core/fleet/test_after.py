@@ -138,6 +138,23 @@ def test_a_link_without_any_address_may_get_the_mtu_of_its_profile() -> None:
     assert changed("interfaces: [{name: br-new, type: linux-bridge, state: up}]").unknown == ()
 
 
+def test_a_routers_address_is_made_of_the_mac_address_if_the_file_asks_for_one() -> None:
+    """NetworkManager's own profiles make another one."""
+    router = Address(ip_address("2001:db8::53f:f44e:172b:ad9e"), 64, "eth1", valid_lifetime=3600)
+    host = replace(HOST, addresses=(router,))
+    own, made = str(router.address), "2001:db8::5054:ff:fe00:2"
+    for ipv6, expected in (
+        ("ipv6: {enabled: true, autoconf: true}", made),
+        ("ipv6: {enabled: true, autoconf: true, addr-gen-mode: stable-privacy}", own),
+        ("mtu: 1400", own),
+    ):
+        document = load("file", f"interfaces: [{{name: eth1, {ipv6}}}]")
+        assert isinstance(document, Block)
+        assert [str(one.address) for one in after(host, document).snapshot.addresses] == [expected]
+        strange = replace(host, links=tuple(replace(each, mac="no MAC address") for each in HOST.links))
+        assert after(strange, document).snapshot.addresses == (router,)
+
+
 def test_a_port_of_another_bridge_cannot_have_an_address() -> None:
     """A file without the bridge leaves the link its port; a file with the bridge may remove the port."""
     file = "interfaces: [{name: eth1, ipv4: {enabled: true, address: [{ip: 192.0.2.9, prefix-length: 24}]}}"

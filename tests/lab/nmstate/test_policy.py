@@ -105,9 +105,9 @@ def test_what_a_policy_looks_at_may_come_late(product_node: NodeFactory, lan: La
     assert not node.started("kubelet")
     lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
     node.run("ip route add default via 10.88.0.1 dev eth0 metric 100")
+    node.wait_until("systemctl is-active kubelet", timeout=60)
     document = settle(node)
     assert (document["health"], mtu(node)) == ("ok", 1401), document
-    node.wait_until("systemctl is-active kubelet", timeout=30)
     assert len(causes(node)) == 1
     nothing_left(node)
 

@@ -6,14 +6,15 @@ for one; a lease that it does not have yet is not known. `tools/error_rate.py` c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from ipaddress import ip_address, ip_network
+from ipaddress import IPv6Address, ip_address, ip_network
 from typing import Any
 
 from nodenet.core.ip import Family, family_of
-from nodenet.core.kernel.snapshot import MAIN_TABLE, Address, Link, NextHop, Route, Snapshot
+from nodenet.core.kernel.snapshot import MAIN_TABLE, Address, AddressFlag, Link, NextHop, Route, Snapshot
 from nodenet.core.node_file.links import NICS, NO, bases_of, ports_of
 from nodenet.core.node_file.values import interfaces, mac_address, routes, text
 from nodenet.core.node_file.yaml_text import Block
@@ -27,6 +28,7 @@ GIVEN = frozenset({"dhcp", "ra"})
 """Protocols of routes that a lease or a router gives."""
 ALONE = frozenset({"macvlan", "macvtap"})
 """Kinds whose base can be no port of a bridge or bond: both take every packet of a link."""
+_MAC = re.compile(r"[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}")
 USUAL_MTU = 1500
 """What NetworkManager gives a NIC back that has no profile any more."""
 OVERHEAD = {"vxlan": 50}
@@ -233,7 +235,7 @@ class _Network:
             self._clear(name, family)
             return
         here = [one for one in self._addresses if (one.link, one.family) == (name, family)]
-        lease = [one for one in here if not one.is_permanent]
+        lease = [self._regenerated(one, section) for one in here if not one.is_permanent]
         leased = _is_leased(section, family, has_lease=bool(lease))
         given = section.get("address")
         kept = [one for one in here if _is_of_kernel(one)]
@@ -252,6 +254,17 @@ class _Network:
             self._drop(name, family, lambda route: route.protocol in GIVEN)
         elif _says_no(section, "auto-gateway"):
             self._drop(name, family, lambda route: route.protocol in GIVEN and route.is_default)
+
+    def _regenerated(self, one: Address, section: Block) -> Address:
+        """Return a router's address as libnmstate has it made where the *section* asks for one: of the MAC address."""
+        link = self._links.get(one.link)
+        asks = text(section, "autoconf").lower() not in NO and text(section, "addr-gen-mode") in ("", "eui64")
+        is_routers = one.family is Family.IPV6 and one.prefix_length == 64 and AddressFlag.TEMPORARY not in one.flags
+        if not (asks and is_routers and link and _MAC.fullmatch(link.mac or "")):
+            return one
+        octets = bytes.fromhex(str(link.mac).replace(":", ""))
+        own = int.from_bytes([octets[0] ^ 2, *octets[1:3], 0xFF, 0xFE, *octets[3:]])
+        return replace(one, address=IPv6Address(int(one.address) >> 64 << 64 | own))
 
     def _has_way(self, name: str, family: Family) -> bool:
         ways = [route for route in self._routes if route.is_default and route.family is family]

@@ -305,7 +305,5 @@ COMPANION = "nodenet-hosted.service"
 COMPANION_NAME = "org.nodenet1.Hosted"
 
 CACHE = PurePosixPath("/var/lib/nodenet/hosted")
-CACHED_RESOURCE = CACHE / "cr.json"
-CACHED_NODES = CACHE / "nodes.json"
 RESOURCE = PurePosixPath("/etc/nodenet/hostednetservices.yaml")
 """The resource as a file, for a cluster whose API was never reached."""

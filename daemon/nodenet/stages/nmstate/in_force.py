@@ -201,10 +201,11 @@ class LaterTries:
         return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *first_and_longest)))
 
     async def too_late(self, digest: str) -> Failed | None:
-        """Return why the policy with *digest* was refused, if kubelet runs by now: its order is missing."""
-        if self._unresolved is None or self._unresolved[0] != digest or not await self._systemd.any_runs(USERS):
+        """Return why the policy with *digest* was refused, if kubelet may run by now: its order is missing."""
+        known = self._unresolved
+        if known is None or known[0] != digest or await self._systemd.any_runs(USERS) is False:
             return None
-        return self._unresolved[1]
+        return await self.unresolved(*known)
 
     async def unresolved(self, digest: str, refused: Failed) -> Failed:
         """Return *refused*, of the policy with *digest*, with the events after which it is resolved again."""

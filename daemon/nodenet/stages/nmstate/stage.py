@@ -177,7 +177,7 @@ class NmstateStage:
             self._told = file.digest
             path = self._directory / file.name
             fields = {"stage": "nmstate", "node_file": str(path), "digest": file.digest}
-            log.info(f"Found the node file {path}", **fields)
+            log.info(f"Found the node file {path}", message=Message.NODE_FILE_FOUND, **fields)
 
     async def _settled(self, job: Job) -> Outcome:
         """Settle; where NetworkManager could not roll the file back, wait for the last known good one. Raises."""
