@@ -20,7 +20,6 @@ from nodenet.core.ip import Family, IPAddress
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip import published_files
-from nodenet.core.node_ip import published_files as kubelets
 from nodenet.core.node_ip.published_files import Publication
 from nodenet.core.probes.questions import Answer
 from nodenet.core.resolver import RESOLV_CONF, nameservers, servers_of_others
@@ -214,11 +213,11 @@ async def _manager(place: Place | None) -> tuple[ManagerState | None, int | None
 
 def _kubelet(publication: Publication) -> Kubelet:
     """Return which kubelets run, and whether they run with the *publication*."""
-    units = [unit for unit in kubelets.UNITS if cgroups.has_processes(unit)]
+    units = [unit for unit in published_files.UNITS if cgroups.has_processes(unit)]
     environments = {unit: cgroups.environment(unit) for unit in PEOPLE}
     arguments = {unit: cgroups.kubelet_arguments(unit) for unit in units}
     readable = all(environments[unit] is not None for unit in units)
-    given = [value for words in arguments.values() if words and (value := kubelets.given(words))]
+    given = [value for words in arguments.values() if words and (value := published_files.given(words))]
     given += [value for unit in units if (value := (environments[unit] or {}).get("KUBELET_NODE_IP"))]
     if not publication.node_ips:
         return Kubelet(tuple(PEOPLE[unit] for unit in units), readable=readable)

@@ -21,7 +21,6 @@ from nodenet.core.settings.model import Datapath, Settings
 from nodenet.edge.files import disk as files
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
-from nodenet.edge.kernel import netlink as standing
 from nodenet.edge.kernel.netlink import Sysctls
 from nodenet.edge.network_manager.profiles import Profiles
 from nodenet.edge.nmstate.client import Nmstate
@@ -51,7 +50,7 @@ def read() -> tuple[BridgeFacts, Datapath]:
 
 async def _gathered(selection: Selection, vips: tuple[IPAddress, ...]) -> BridgeFacts:
     async with system_bus() as bus, Nmstate().transaction() as transaction:
-        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), netlink, standing, files, vips)
+        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), netlink, netlink, files, vips)
         hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
         return await gatherer.gather(transaction, selection, remembered=hint or None)
 

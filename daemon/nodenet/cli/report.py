@@ -35,7 +35,7 @@ from nodenet.core.report.parts import (
 )
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
-from nodenet.edge import report as sources
+from nodenet.edge import report
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.files.node_file import read_node_file
@@ -97,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
     parts = [Made(PAGE, "this report as a page for a browser", page(parts, about, moment).encode()), *parts]
     contents = document(parts, about)
     listed = json.dumps(contents, indent=2).encode() + b"\n"
-    packed = sources.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, now.timestamp())
+    packed = report.packed(top, {CONTENTS: listed, **{one.name: one.content for one in parts}}, now.timestamp())
     _write(path, packed)
     if path == STDOUT:
         return 0
@@ -124,14 +124,14 @@ def _only_page(arguments: argparse.Namespace, now: datetime) -> int:
 
 def page_of(archive: Path) -> str:
     """Return the page of an archive, which may be of another version, torn or hostile. Raises UsageInvalid."""
-    files, notes = sources.unpacked(archive)
+    files, notes = report.unpacked(archive)
     redaction = secrets.Redaction(())
     try:
         contents = json.loads(files[CONTENTS])
         listed = {str(each["name"]): each for each in contents["parts"]}
         about = {key: redaction.hidden_in(str(value)) for key, value in contents.items() if key != "parts"}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise UsageInvalid(f"{archive} has no readable {CONTENTS}", remedy=sources.NO_ARCHIVE) from error
+        raise UsageInvalid(f"{archive} has no readable {CONTENTS}", remedy=report.NO_ARCHIVE) from error
     if about.get("schema_version") != str(SCHEMA_VERSION):
         notes = (*notes, "A newer version of nodenet has made this archive: parts that are new are not shown.")
     names = [*listed, *(name for name in files if name not in listed and name != CONTENTS)]
@@ -187,17 +187,17 @@ def _precise(seconds: float) -> str:
 
 def _node_files() -> tuple[list[Made], set[str]]:
     """Return the node files without their secrets, and every secret that files of this node have."""
-    known = {word for text in sources.keyfiles() for word in secrets.in_lines(text)}
-    known.update(word for text in sources.records() for word in secrets.in_json(text))
+    known = {word for text in report.keyfiles() for word in secrets.in_lines(text)}
+    known.update(word for text in report.records() for word in secrets.in_json(text))
     files: list[Made] = []
     try:
         directory = PurePath(_settings().node_file_dir)
-        for name, text in sources.node_files(directory, (_host().lower(), CLUSTER)):
+        for name, text in report.node_files(directory, (_host().lower(), CLUSTER)):
             files.append(_node_file(f"node-files/{name}.json", f"node file {directory / name}", text, known))
     except NodenetError as error:
         files.append(Made("node-files", "node files", note=error.cause))
     files.append(_own_file())
-    if text := sources.last_good():
+    if text := report.last_good():
         files.append(_node_file(LAST_GOOD, "the last known good node file", text, known))
     return files, known
 
@@ -261,7 +261,7 @@ def _write(path: Path, content: bytes) -> None:
         sys.stdout.flush()
         sys.stdout.buffer.write(content)
     else:
-        disk.write(path, content, sources.PRIVATE)
+        disk.write(path, content, report.PRIVATE)
 
 
 def _host() -> str:

@@ -13,7 +13,6 @@ from pathlib import PurePosixPath
 import structlog
 
 from nodenet.core import resolver
-from nodenet.core import resolver as resolv_conf
 from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import PublishFailed
@@ -168,7 +167,7 @@ class ResolvPrependerStage:
             return False
         if view.place is None:
             return resolver.names(self._files.read(DROP_IN), node_ip)
-        return resolv_conf.is_ours(view.found) and resolv_conf.nameservers(view.found)[:1] == (node_ip,)
+        return resolver.is_ours(view.found) and resolver.nameservers(view.found)[:1] == (node_ip,)
 
     def _next_probe(self) -> float:
         now = self._clock.boottime()
@@ -181,12 +180,12 @@ class ResolvPrependerStage:
         if view.place is None:
             return 0.0
         source = view.source
-        if resolv_conf.is_ours(source):  # made from itself: what was put first before, or in an earlier boot, goes
+        if resolver.is_ours(source):  # made from itself: what was put first before, or in an earlier boot, goes
             for address in (before, node_ip):
                 if address is not None and address != first:
-                    source = resolv_conf.without(source, address)
-        wanted = resolv_conf.prepended(source, first, self._domain)
-        if not resolv_conf.nameservers(wanted):
+                    source = resolver.without(source, address)
+        wanted = resolver.prepended(source, first, self._domain)
+        if not resolver.nameservers(wanted):
             return 0.0
         if view.found not in (wanted, self._wrote) and self._wrote is not None and (pause := self._mend(view)):
             return pause
@@ -240,17 +239,17 @@ def _no_server() -> Problem:
 
 def _culprit(view: View) -> tuple[str, str]:
     """Return who rewrote the file, as far as it is known, and how to stop it."""
-    who = resolv_conf.likely_writer(view.found or b"") if view.found is not None else "a program that removed it"
+    who = resolver.likely_writer(view.found or b"") if view.found is not None else "a program that removed it"
     if who == "NetworkManager":
         mode = view.manager.rc_manager if view.manager else "unknown"
         return f"{who} (rc-manager {mode})", "Set rc-manager=unmanaged in [main] of /etc/NetworkManager/conf.d/*.conf"
-    if who == resolv_conf.REPLACED_SCRIPT:
+    if who == resolver.REPLACED_SCRIPT:
         return who, "Run `systemctl mask --now on-prem-resolv-prepender.path`"
     return who, f"Do not write {RESOLV_CONF}; set DNS servers in NetworkManager's profiles: `nmcli connection modify`"
 
 
 def _detail(known: tuple[IPAddress, ...], node_ip: IPAddress | None, first: IPAddress | None) -> str:
-    others = ", ".join(map(str, known[: resolv_conf.MAX_SERVERS - (first is not None)])) or "none"
+    others = ", ".join(map(str, known[: resolver.MAX_SERVERS - (first is not None)])) or "none"
     if first is not None:
         return f"DNS servers: {first} (this node), then {others}"
     why = "The node IP is not known yet" if node_ip is None else f"Not using {node_ip}: no DNS server there yet"

@@ -16,7 +16,7 @@ from typing import Protocol
 from nodenet.cli.adoption import gather
 from nodenet.cli.adoption.effects import Effects
 from nodenet.cli.outputs import note, printable
-from nodenet.core.adoption import former_chain as records
+from nodenet.core.adoption import former_chain
 from nodenet.core.adoption.former_chain import AdoptionRecord
 from nodenet.core.adoption.steps import AdoptionFacts, Ended, Event, Step, walk
 from nodenet.core.errors import AccessDenied, Busy, NodenetError, PublishFailed, StageFailed
@@ -119,21 +119,21 @@ def _undone(ended: Ended) -> Undone:
 def store(record: AdoptionRecord | None) -> None:
     """Write the record, or remove it. Raises PublishFailed."""
     if record is None:
-        disk.remove(records.PATH)
+        disk.remove(former_chain.PATH)
     else:
-        disk.write(records.PATH, records.render(record), PRIVATE)
+        disk.write(former_chain.PATH, former_chain.render(record), PRIVATE)
 
 
 def stored() -> AdoptionRecord | None:
     """Return the record of a run that never ended. Raises PublishFailed; one that cannot be read is removed."""
-    content = disk.read(records.PATH)
+    content = disk.read(former_chain.PATH)
     if not content:
         return None
     try:
-        return records.parse(content)
+        return former_chain.parse(content)
     except ValueError as error:
-        note(f"nodenetctl: {records.PATH} cannot be read ({error}); it is removed")
-        disk.remove(records.PATH)
+        note(f"nodenetctl: {former_chain.PATH} cannot be read ({error}); it is removed")
+        disk.remove(former_chain.PATH)
         return None
 
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 
 from nodenet.cli.day_one import folder
 from nodenet.cli.outputs import note
-from nodenet.core.day_one import host_rules, reading
-from nodenet.core.day_one import rules as report
+from nodenet.core.day_one import host_rules, reading, rules
 from nodenet.core.day_one.document import early
 from nodenet.core.day_one.host_rules import Manifest, machine_configs, of_network_config
 from nodenet.core.day_one.machine_config import Cluster, Host, bare_metal_hosts, cluster_of, doubled
@@ -50,7 +49,7 @@ def refuse(files: Mapping[str, bytes], step: Step) -> None:
 def printed(found: Sequence[Found]) -> bool:
     """Print the findings; return whether there is an error among them."""
     if found:
-        note(report.text(found, Lines().line))
+        note(rules.text(found, Lines().line))
     return any(each.severity is Severity.ERROR for each in found)
 
 

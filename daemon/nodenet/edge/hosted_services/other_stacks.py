@@ -14,7 +14,7 @@ from itertools import chain, product
 from pathlib import Path, PurePath
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.hosted_services import keepalived as packets
+from nodenet.core.hosted_services import keepalived
 from nodenet.core.hosted_services.keepalived import VRRP_PROTOCOL
 from nodenet.core.hosted_services.model import KEEPALIVED_USER
 from nodenet.core.hosted_services.units import MANIFESTS, Listener, Others
@@ -219,7 +219,7 @@ class Rivals:
 
 
 def _claims(address: IPAddress, line: socket.socket) -> Iterable[str]:
-    read = packets.arp_sender if isinstance(address, IPv4Address) else packets.neighbour_claim
+    read = keepalived.arp_sender if isinstance(address, IPv4Address) else keepalived.neighbour_claim
     with contextlib.suppress(OSError):  # nothing more
         for _ in range(MOST_PACKETS):
             claim = read(line.recv(_BYTES))
@@ -231,13 +231,13 @@ def _arp(address: IPv4Address, link: str) -> tuple[socket.socket, str, partial[i
     line = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK, 0)
     try:
         _pass_on(line, int(address))
-        line.bind((link, packets.ARP_ETHERTYPE))
+        line.bind((link, keepalived.ARP_ETHERTYPE))
         mac: bytes = line.getsockname()[4]
     except OSError:
         line.close()
         raise
-    where = (link, packets.ARP_ETHERTYPE, 0, 1, packets.BROADCAST)
-    return line, packets.shown(mac), partial(line.sendto, packets.arp_probe(mac, address), where)
+    where = (link, keepalived.ARP_ETHERTYPE, 0, 1, keepalived.BROADCAST)
+    return line, keepalived.shown(mac), partial(line.sendto, keepalived.arp_probe(mac, address), where)
 
 
 def _pass_on(line: socket.socket, sender: int) -> None:
@@ -257,14 +257,14 @@ def _icmp(address: IPv6Address, link: str) -> tuple[socket.socket, str, partial[
     line = socket.socket(socket.AF_INET6, kind, socket.IPPROTO_ICMPV6)
     try:
         words = [0xFFFFFFFF] * 8  # a set bit blocks a type (RFC 3542, 3.2)
-        words[packets.NEIGHBOUR_ADVERT // 32] &= ~(1 << (packets.NEIGHBOUR_ADVERT % 32))
+        words[keepalived.NEIGHBOUR_ADVERT // 32] &= ~(1 << (keepalived.NEIGHBOUR_ADVERT % 32))
         line.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode())
         line.setsockopt(socket.IPPROTO_ICMPV6, _ICMP6_FILTER, struct.pack("=8I", *words))
         line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, 255)  # RFC 4861, 4.3
         line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_LOOP, 0)
         line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_IF, socket.if_nametoindex(link))
-        group = (str(packets.solicited_node(address)), 0, 0, socket.if_nametoindex(link))
+        group = (str(keepalived.solicited_node(address)), 0, 0, socket.if_nametoindex(link))
     except OSError:
         line.close()
         raise
-    return line, packets.shown(mac), partial(line.sendto, packets.neighbour_solicit(mac, address), group)
+    return line, keepalived.shown(mac), partial(line.sendto, keepalived.neighbour_solicit(mac, address), group)

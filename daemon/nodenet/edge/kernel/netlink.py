@@ -22,8 +22,7 @@ from typing import TypeVar
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel import rtnetlink as rt
-from nodenet.core.kernel import rtnetlink_messages as ra
-from nodenet.core.kernel import rtnetlink_messages as routes
+from nodenet.core.kernel import rtnetlink_messages as messages
 from nodenet.core.kernel.snapshot import Address, Route, Snapshot
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.rules import is_denied
@@ -104,7 +103,7 @@ class _Reading:
 
     def _addresses(self, names: Mapping[int, str], terse: Collection[int] = ()) -> tuple[Address, ...]:
         """Return the addresses of the links *names*, by index. Raises OSError."""
-        found = list(ra.addresses(self._list(ra.RTM_GETADDR, ra.ADDRESS_REQUEST), names, terse))
+        found = list(messages.addresses(self._list(messages.RTM_GETADDR, messages.ADDRESS_REQUEST), names, terse))
         # An address on a link that came after the links were listed.
         self.whole &= None not in found
         return tuple(filter(None, found))
@@ -112,18 +111,18 @@ class _Reading:
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
         select = rt.Dump.every if self._complete else rt.Dump.telling_routes
         # Each address has its own local routes: the kernel leaves them out, or the selection here does.
-        request = partial(routes.route_request, unicast=not self._complete)
+        request = partial(messages.route_request, unicast=not self._complete)
         raw = [
-            routes.raw_route(message)
+            messages.raw_route(message)
             for family in (rt.AF_INET, rt.AF_INET6)
-            for message in self._list(routes.RTM_GETROUTE, request(family), select)
+            for message in self._list(messages.RTM_GETROUTE, request(family), select)
             if message[0] == family  # a kernel without IPv6 answers with everybody's
         ]
-        objects = routes.NO_OBJECTS
+        objects = messages.NO_OBJECTS
         if any(item.route.nexthop_id and not item.hops for item in raw):
             # The kernel lists the hops with the route unless net.ipv4.nexthop_compat_mode is 0.
-            objects = routes.next_hop_objects(self._list(routes.RTM_GETNEXTHOP, routes.NEXT_HOP_REQUEST))
-        return tuple(routes.route(item, names, objects) for item in raw)
+            objects = messages.next_hop_objects(self._list(messages.RTM_GETNEXTHOP, messages.NEXT_HOP_REQUEST))
+        return tuple(messages.route(item, names, objects) for item in raw)
 
     def _list(self, kind: int, body: bytes, select: _Select = rt.Dump.every) -> Iterator[memoryview]:
         """Yield the messages of one list, each valid until the next is asked for. Raises OSError."""
