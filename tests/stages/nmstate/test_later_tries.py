@@ -52,7 +52,7 @@ async def test_kubelet_that_has_started_meanwhile_ends_the_tries() -> None:
     assert await pauses(tries, CUT_OFF, 1) == [60]
     systemd.running.add(KUBELET)
     assert not await tries.is_due("d")
-    assert await tries.not_now() == REFUSED
+    assert await tries.not_now(Facts()) == REFUSED
 
 
 async def test_kubelet_that_may_be_starting_ends_the_tries() -> None:
@@ -60,9 +60,9 @@ async def test_kubelet_that_may_be_starting_ends_the_tries() -> None:
     files = FakeFiles()
     tries = LaterTries(FakeSystemd(), files)
     assert await pauses(tries, CUT_OFF, 1) == [60]
-    assert await tries.not_now() is None
+    assert await tries.not_now(Facts()) is None
     files.write(RUN / PRIMARY.name, b"KUBELET_NODE_IP=192.0.2.7", 0o644)
-    assert await tries.not_now() == REFUSED
+    assert await tries.not_now(Facts()) == REFUSED
     assert not await tries.is_due("d")
     assert await tries.later("d", REFUSED) == REFUSED
 
@@ -73,9 +73,9 @@ async def test_a_systemd_that_does_not_answer_refuses_no_file_for_good() -> None
     tries = LaterTries(systemd, FakeFiles())
     assert await pauses(tries, CUT_OFF, 2) == [60, 120]
     assert not await tries.is_due("d")
-    stands = await tries.not_now()
+    stands = await tries.not_now(Facts())
     assert stands
     assert stands.again
     systemd.silent = False
-    assert await tries.not_now() is None
+    assert await tries.not_now(Facts()) is None
     assert await tries.is_due("d")

@@ -108,12 +108,14 @@ async def test_what_a_policy_looks_at_may_come_late_while_kubelet_waits() -> Non
     assert outcome.again.topics == {Topic.KERNEL, Topic.NETWORK_MANAGER}
     node.nmstate.shown = there
     node.systemd.running = {"kubelet.service"}
-    assert await node.attempt(request=Request(who=EVENT)) == Failed(outcome.problem, outcome.facts)
+    assert await node.attempt(outcome.facts or NAMED, Request(who=EVENT)) == Failed(outcome.problem, outcome.facts)
     assert (node.nmstate.applied, node.files.writes) == ([], [])
     node.systemd.running, node.systemd.silent = set(), True
-    assert await node.attempt(request=Request(who=EVENT)) == outcome, "it is not known whether kubelet runs"
+    assert await node.attempt(outcome.facts or NAMED, Request(who=EVENT)) == outcome, (
+        "it is not known whether kubelet runs"
+    )
     node.systemd.silent = False
-    assert isinstance(await node.attempt(request=Request(who=EVENT)), Done)
+    assert isinstance(await node.attempt(outcome.facts or NAMED, Request(who=EVENT)), Done)
     assert links(node.nmstate.applied[0]) == [("eth0", 1400)]
 
 

@@ -194,12 +194,14 @@ class LaterTries:
         """Forget the refusal: the file is read again."""
         self._refused = None
 
-    async def not_now(self) -> Failed | None:
-        """Return the refusal that stands if the file is not tried again, or systemd does not say whether it may be."""
+    async def not_now(self, facts: Facts) -> Failed | None:
+        """Return the refusal that stands if the file is not tried again, or systemd does not say whether it may be.
+
+        *facts* are those of now: the node IPs have been published since.
+        """
         if self._refused is None or (waits := await self._waits()):
             return None
-        refused = self._refused
-        return refused if waits is None else Failed(refused.problem, refused.facts)
+        return Failed(self._refused.problem, facts, self._refused.again if waits is None else None)
 
     async def is_due(self, digest: str) -> bool:
         """Return whether the file with *digest* is tried again though it was refused in this boot."""

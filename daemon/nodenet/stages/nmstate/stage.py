@@ -104,7 +104,7 @@ class NmstateStage:
         """Return the outcome of one pass, or of a later look. Raises LibnmstateMissing."""
         if looked := await self._drift.look(facts, request):
             return looked
-        if request.who == EVENT and (refused := await self._later_tries.not_now()):
+        if request.who == EVENT and (refused := await self._later_tries.not_now(facts)):
             return refused
         self._later_tries.began()
         self._drift.began()
