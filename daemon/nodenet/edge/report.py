@@ -1,4 +1,4 @@
-"""Which files of the node may contain secrets, and what is in them?"""
+"""How does a report come about: what may contain secrets, the output of each command, and one archive of all parts?"""
 
 from __future__ import annotations
 

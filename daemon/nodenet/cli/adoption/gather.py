@@ -1,4 +1,4 @@
-"""What is this node like before it is adopted or handed back? Nothing is changed."""
+"""What is this node like before it is adopted or handed back, and where are the profiles of its bridges kept?"""
 
 from __future__ import annotations
 

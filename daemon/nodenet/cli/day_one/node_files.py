@@ -15,6 +15,9 @@ from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
+if TYPE_CHECKING:
+    from nodenet.core.day_one.document import Row
+
 # The document of the first step: the same addresses without Open vSwitch, for the deployment image.
 
 
@@ -233,10 +236,6 @@ async def _not_expressed(text: str, state: dict[str, Any]) -> list[str]:
 
 
 # Which node file each host gets, and what each file configures, as a table.
-
-
-if TYPE_CHECKING:
-    from nodenet.core.day_one.document import Row
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:

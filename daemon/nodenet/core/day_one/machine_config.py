@@ -1,6 +1,7 @@
-"""How are node files written into a MachineConfig, and how are they read back? (machineconfiguration.openshift.io/v1)
+"""What does install-config say of the cluster, and how do node files get into a MachineConfig and back?
 
-The object is written with fixed lines and base64, so that the same files give the same bytes.
+The MachineConfig (machineconfiguration.openshift.io/v1) is written with fixed lines and base64, so that the same files
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 from nodenet.core.node_ip.policy import parse_value
 from nodenet.core.settings.parse import parse
 from nodenet.core.value import frozen
+
+# Which hosts do install-config and BareMetalHosts have, and which networks and VIPs has the cluster?
 
 PLATFORMS_WITH_VIPS = ("baremetal", "vsphere", "openstack", "nutanix")
 INSTALL_CONFIG_HOSTS = ("platform", "baremetal", "hosts")

@@ -1,4 +1,4 @@
-"""What does libnmstate show about one link?
+"""What does libnmstate show about one link, and which part of that has moved to br-ex?
 
 Look-ups in the document of ``libnmstate.show()`` (NMState's schema). A bridge of Open vSwitch and its internal
 interface share a name there; a link's controller is known from the controller's list of ports only.

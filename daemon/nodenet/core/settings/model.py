@@ -1,8 +1,4 @@
-"""Which settings exist, and which values do they have?
-
-Pure: text in, values out. Every key is optional. What is not understood is refused: a mistyped key that
-is silently ignored would be noticed only when its effect is needed. Syntax: TOML 1.0 (https://toml.io).
-"""
+"""Which settings exist, and which values do they have? Every key is optional."""
 
 from __future__ import annotations
 

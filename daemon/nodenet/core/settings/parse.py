@@ -1,4 +1,8 @@
-"""How are the settings files read and merged, and what is refused?"""
+"""How are the settings files read and merged, and what is refused?
+
+Pure: text in, values out. What is not understood is refused: a mistyped key that is silently ignored would be noticed
+only when its effect is needed. Syntax: TOML 1.0 (https://toml.io).
+"""
 
 from __future__ import annotations
 

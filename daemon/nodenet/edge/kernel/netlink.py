@@ -246,6 +246,10 @@ def _socket() -> socket.socket:
     return kernel
 
 
+# Which of the kernel's settings does a link have? (/proc/sys/net, ip-sysctl in the kernel's documentation)
+#
+# Read and written as files, never by sysctl(8): a dot in a link's name, as in ``bond0.354``, is a separator there.
+
 ROOT = Path("/proc/sys")
 AREAS = ("net/ipv4/conf", "net/ipv6/conf")
 _SECRET = "stable_secret"  # noqa: S105  (the name of a file, not what is in it)

@@ -1,4 +1,4 @@
-"""How are the node IPs published, and does systemd start kubelet and CRI-O with them?"""
+"""How are the node IPs published, what can be wrong with them, and may kubelet start with them?"""
 
 from __future__ import annotations
 
@@ -170,6 +170,8 @@ def _unread(found: Iterable[Override]) -> list[Override]:
     return [override for override in found if override.unread]
 
 
+# What can be wrong with the node IPs, and what is the remedy?
+
 LOOK_AGAIN_SECONDS = 30.0
 """Without any event: a lost event delays the boot by no more than this."""
 RESELECT = "drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
@@ -254,7 +256,7 @@ def listed(addresses: Iterable[IPAddress]) -> str:
 
 
 class Confirmation:
-    """The last look at the publication."""
+    """The last look at the publication, directly before READY: may kubelet start with it?"""
 
     def __init__(self, kernel: Kernel, systemd: Systemd, publisher: Publisher) -> None:
         """*publisher* wrote the files."""
