@@ -22,7 +22,6 @@ from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.messages import Message
 from nodenet.core.metrics import Program, ProgramMetrics
 from nodenet.core.persistent_ips import bus, check, metrics
-from nodenet.core.persistent_ips import check as explain
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.effects import Here, ListLeases, Steps, ask
 from nodenet.core.persistent_ips.lease import all_selector
@@ -83,7 +82,7 @@ class Answers:
     def document(self) -> Mapping[str, Any]:
         """Return the claims document."""
         here = self._here()
-        return explain.explanation(here.book, here.node, self._problems())
+        return check.explanation(here.book, here.node, self._problems())
 
     def figures(self) -> Figures:
         """Return what is counted and measured since the service started."""
@@ -92,7 +91,7 @@ class Answers:
     def explain(self, claim: str) -> str:
         """Return why the claim NAMESPACE/NAME has its addresses, or what it waits for."""
         namespace, _, name = claim.partition("/")
-        return explain.explain(self._here().book, namespace, name, self._refusals)
+        return check.explain(self._here().book, namespace, name, self._refusals)
 
     async def check(self, *, repair: bool) -> Mapping[str, Any]:
         """Compare store, Leases and claims, and repair where that is safe. Raises ApiAway, Forbidden, PublishFailed."""

@@ -35,7 +35,6 @@ def run_early(arguments: argparse.Namespace) -> int:
     """Write them; return the exit code. Raises NodenetError, with nothing written when one file is refused."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
     from nodenet.core.day_one import document  # noqa: PLC0415
-    from nodenet.core.day_one import document as early  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     folder.needs_folder_output(arguments)
@@ -44,7 +43,7 @@ def run_early(arguments: argparse.Namespace) -> int:
     findings.refuse(folder.shown(arguments.path, files), Step.BOTH)
     for name, content in files.items():
         try:
-            made[name] = early.render(early.early(document.read(content.decode()))).encode()
+            made[name] = document.render(document.early(document.read(content.decode()))).encode()
         except ArtefactInvalid as error:
             raise folder.invalid(name, error) from error
     folder.write_all(made, arguments)
