@@ -44,7 +44,6 @@ from nodenet.loop.background import Background
 
 # What does the service know, for people: which addresses, why, and whether store, Leases and claims agree?
 
-
 MOST_REFUSALS = 1000
 """Of so many pods the last refusal is remembered."""
 T = TypeVar("T")
@@ -110,7 +109,6 @@ class Answers:
 
 # How do changes reach the bus and the file with the figures? Many changes in one moment are shown once.
 
-
 PAUSE_SECONDS = 1.0
 
 
@@ -162,7 +160,6 @@ class Display:
 
 
 # How does nodenet-ipam answer on the bus? Questions from all users, a check from root (``edge.bus.objects``).
-
 
 Document = Mapping[str, Any]
 
@@ -277,6 +274,9 @@ def line(document: Mapping[str, Any]) -> str:
 
 
 log = structlog.get_logger()
+
+
+# How does the process begin and end?
 
 EX_SOFTWARE = 70
 

@@ -102,7 +102,6 @@ def _content(path: PurePath) -> bytes | None:
 
 # What does a command print, within a limit of time and size?
 
-
 CHUNK = 1 << 16
 END_SECONDS = 5.0
 """How long a command that is killed is waited for."""
@@ -185,7 +184,6 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 
 
 # How do the parts of a report become one file? As tar, compressed by gzip.
-
 
 PRIVATE = 0o600
 

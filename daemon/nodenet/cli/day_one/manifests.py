@@ -15,7 +15,6 @@ from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 # An Ignition configuration that carries node files or keyfiles; with --extract, the files of one.
 
-
 MOST_IGNITION_BYTES = 32 << 20
 
 
@@ -63,7 +62,6 @@ def _extract_ignition(arguments: argparse.Namespace) -> int:
 
 
 # A MachineConfig that carries node files, a hint, or settings; with --extract, the files of a MachineConfig.
-
 
 MOST_BYTES = 4 << 20
 

@@ -144,7 +144,6 @@ async def _generated(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 
 # A first node file from a running host, or from a state that was saved there.
 
-
 MOST_STATE_BYTES = 16 << 20
 
 

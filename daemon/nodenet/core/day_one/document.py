@@ -79,7 +79,6 @@ def name_servers(document: Document) -> tuple[str, ...]:
 # A file named ``cluster`` is for every host that has no file (docs: the node file). An address that two files
 # configure is a duplicate on the wire.
 
-
 CLUSTER = "cluster"
 
 

@@ -168,7 +168,6 @@ def bare_metal_hosts(file: str, documents: list[Block]) -> tuple[tuple[Host, ...
 
 # How are files written into an Ignition configuration, and read back? (Ignition's specification, v3.2.0)
 
-
 IGNITION_VERSION = "3.2.0"
 _READ = "3."
 """Every version 3 has ``storage.files`` in this shape."""
@@ -228,6 +227,8 @@ def _mapping(found: object, place: str) -> Mapping[str, Any]:
         raise ArtefactInvalid(f"{place} is not a mapping")
     return found
 
+
+# How is a MachineConfig written, and how are its files read back?
 
 MOST_BYTES = 1 << 20
 """What an object may have at the most: etcd refuses larger requests (1.5 MiB), base64 and metadata included."""
@@ -301,7 +302,6 @@ def place_of(path: PurePosixPath, node_file_dir: PurePosixPath) -> PurePosixPath
 
 # How does a hint for the node IP reach a node? In the environment file that the node's other tools read, too.
 
-
 HINT_PATH = PurePosixPath("/etc/default/nodeip-configuration")
 VARIABLE = "KUBELET_NODEIP_HINT"
 """The name that every release of the node's other tools knows."""
@@ -322,7 +322,6 @@ def hint_file(hint: str) -> CarriedFile:
 # Which settings of nodenetd follow from install-config, so that VIPs are typed once?
 #
 # The file is for ``/etc/nodenet/nodenet.toml.d``; an administrator's later file wins over it, key by key.
-
 
 SETTINGS_PATH = PurePosixPath("/etc/nodenet/nodenet.toml.d/20-cluster.toml")
 USER_MANAGED = "UserManaged"

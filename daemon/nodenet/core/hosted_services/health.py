@@ -75,6 +75,9 @@ def _parts(content: bytes) -> Iterator[tuple[int, bytes]]:
         at += length
 
 
+# How healthy is a service after its last checks?
+
+
 class Answer(StrEnum):
     """The answer to one check."""
 

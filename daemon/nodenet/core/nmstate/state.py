@@ -117,6 +117,8 @@ def _is_dead_port(item: State) -> bool:
     return _kind(item) == "unknown" and "controller" in item and not item.get("mac-address")
 
 
+# Which part of a node file has moved to br-ex, so that it is not expected on the link that the file names?
+
 IP = frozenset({"ipv4", "ipv6", "wait-ip"})
 """What moves of an interface (NMState's keys)."""
 IDENTITY = frozenset({"name", "type", "state"})

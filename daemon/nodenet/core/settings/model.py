@@ -122,6 +122,8 @@ class IpamSettings:
     claim_not_allowed: NotAllowed = NotAllowed.ERROR
 
 
+# Which settings does nodenetd have in all?
+
 DEFAULT = "default"
 """The origin of a value that no file sets."""
 STAGES = tuple(name.value for name in StageName)

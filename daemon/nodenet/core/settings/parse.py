@@ -37,7 +37,6 @@ from nodenet.core.settings.model import (
 
 # How is the TOML of a settings file read, so that every error names the file and the line?
 
-
 MOST_BYTES = 64 << 10
 """The largest settings file that is read; the one with every key is 4 KiB."""
 MOST_DOTS = 400
@@ -96,7 +95,6 @@ def shown(value: object) -> str:
 
 
 # Which values does each key of a settings file accept, and which error reports another value?
-
 
 PLATFORMS = (
     "none", "baremetal", "openstack", "vsphere", "nutanix", "ovirt", "kubevirt", "external", "aws", "azure", "gcp",
