@@ -28,7 +28,7 @@ KEYFILES = (
     PurePath("/usr/lib/NetworkManager/system-connections"),
 )
 RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("bridge.json", "change.json", "boots.json"))
-"""The last one has every profile with its secrets from before a trial that has not ended; it is no part of a report."""
+"""The record of an open change has every profile with its secrets; it is no part of a report."""
 HISTORY = PurePath("/var/lib/nodenet/history")
 
 
