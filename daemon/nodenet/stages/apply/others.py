@@ -215,10 +215,18 @@ class MadeAgain:
         Nothing is known while NetworkManager starts, since it makes the link again in that time, or before the node IPs
         are there, which others may have as the source of their routes.
         """
+        selection = facts.selection
+        if selection is None or not (facts.bridge or facts.brings_bridge):
+            return
         try:
-            await self._set_up(facts)
-            link = self._of(facts)
-            if link is None or await self._manager.state() is not ManagerState.READY:
+            snapshot = self._kernel.snapshot()
+            link = next((each for each in snapshot.links if each.name == selection.link), None)
+            if link is None:
+                return
+            if not {each.address for each in snapshot.addresses}.issuperset(selection.node_ips):
+                await self._set_up(link)
+                return
+            if await self._manager.state() is not ManagerState.READY:
                 return
             if self._is_another(link) and self._tries < TRIES:
                 self._tries += 1
@@ -230,11 +238,9 @@ class MadeAgain:
         except (Unavailable, PublishFailed) as error:  # looked at again with the next beat
             log.info(f"What others have on br-ex is not known: {error.cause}", stage="nmstate")
 
-    async def _set_up(self, facts: Facts) -> None:
-        """Set the link of the node IPs up if NetworkManager waits for that. Raises Unavailable."""
-        wanted = facts.selection.link if facts.selection else None
-        link = next((each for each in self._kernel.snapshot().links if each.name == wanted), None)
-        if link is None or link.up or self._ups == TRIES:
+    async def _set_up(self, link: Link) -> None:
+        """Set *link* up if NetworkManager waits for that. Raises Unavailable."""
+        if link.up or self._ups == TRIES:
             return
         if link.name not in (await self._profiles.inventory(profiles=False)).activating:
             return
@@ -246,13 +252,3 @@ class MadeAgain:
     def _is_another(self, link: Link) -> bool:
         known = self._link
         return bool(self._things) and known is not None and known.name == link.name and known.index != link.index
-
-    def _of(self, facts: Facts) -> Link | None:
-        """Return the link of the node IPs, if it is a bridge and all of them are there."""
-        selection = facts.selection
-        if selection is None or not (facts.bridge or facts.brings_bridge):
-            return None
-        snapshot = self._kernel.snapshot()
-        if not {each.address for each in snapshot.addresses}.issuperset(selection.node_ips):
-            return None
-        return next((each for each in snapshot.links if each.name == selection.link), None)
