@@ -11,13 +11,14 @@ import pytest
 from br_ex_rig import FLAG, HINT, LEASE, NODE_IP, Rig
 from fakes import FakeNmstate
 from nodenet.core.apply.intent import Phase
-from nodenet.core.boot.outcome import Done
+from nodenet.core.boot.outcome import Done, Failed
 from nodenet.core.br_ex import record as bridge_record
 from nodenet.core.br_ex.lease import StaticLease
 from nodenet.core.br_ex.record import BridgeRecord, ProfileSettings
 from nodenet.core.change.record import Change, What, parse
 from nodenet.core.errors import PublishFailed
 from nodenet.core.ip import IPAddress
+from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
@@ -134,6 +135,21 @@ async def test_an_adopted_bridge_has_no_profile_to_restore(case: str) -> None:
     assert isinstance(outcome, Done)
     assert outcome.detail.endswith(": as it was, made by another program")
     assert (rig.record.adopted, rig.record.originals) == (True, {})
+
+
+async def test_a_link_without_a_carrier_takes_no_place() -> None:
+    """The administrator who orders that gets that answer, and no later look does it: pods run on the bridge."""
+    rig = Rig("takes-over", nmstate=FakeNmstate({"interfaces": [{"name": "br-ex"}]}))
+    uuid = next(each.uuid for each in rig.known if (each.link, each.kind) == ("eth0", "802-3-ethernet"))
+    rig.files.content[str(BRIDGE)] = bridge_record.render(BridgeRecord({"br-ex": "eth0"}, present=(uuid,)))
+    rig.files.content["/etc/ovnk/default_bridge"] = b"eth1\n"
+    rig.place("br-ex")
+    rig.kernel.now = replace(rig.kernel.now, links=(*rig.kernel.now.links, Link(9, "eth1", carrier=False)))
+    outcome = await rig.attempt()
+    assert isinstance(outcome, Failed)
+    assert outcome.problem.cause == "eth1 has no carrier: it cannot take the place of eth0 below br-ex"
+    assert outcome.again is None
+    assert rig.nmstate.applied == []
 
 
 async def test_a_link_takes_the_place_of_another_one_and_the_record_follows() -> None:

@@ -30,7 +30,7 @@ TEXT = b"""interfaces:
 - name: eth0
   mtu: 1500
   ipv4: {enabled: true, address: [{ip: 192.0.2.5, prefix-length: 24}]}
-dns-resolver: {config: {server: [192.0.2.1, "fe80::1%eth0"]}}
+dns-resolver: {config: {server: [SERVERS]}}
 """
 DIRECTORY = PurePosixPath("/etc/nmstate/openshift")
 ADDRESS = ip_address("192.0.2.5")
@@ -44,15 +44,19 @@ LATER = Request(who=EVENT)
 class Rig:
     """A node whose file is in force."""
 
-    def __init__(self) -> None:
-        self.kernel, self.nmstate, self.manager = FakeKernel(Snapshot(links=(ETH0,))), FakeNmstate(), FakeManager()
+    def __init__(self, servers: str = '192.0.2.1, "fe80::1%eth0"') -> None:
+        self.kernel, self.nmstate, self.manager = (
+            FakeKernel(Snapshot((ETH0,), (Address(ADDRESS, 24, "eth0"),))),
+            FakeNmstate(),
+            FakeManager(),
+        )
         self.files = FakeFiles({"/etc/resolv.conf": b"nameserver 192.0.2.1\n"})
         self.ovsdb = FakeOvsdb()
         found = {"kernel": self.kernel, "nmstate": self.nmstate, "manager": self.manager, "ovsdb": self.ovsdb}
         edges = stage_edges(files=self.files, **found)
         pipeline = Pipeline(edges, Settings())
         self.drift = Drift(edges, pipeline, InForce(edges.store, pipeline, DIRECTORY))
-        file = read("worker-0.yml", TEXT)
+        file = read("worker-0.yml", TEXT.replace(b"SERVERS", servers.encode()))
         self.job = Job(file, parse(file), READY, 0.0, retry_refused=False, who="")
         self.facts = READY
         self.nmstate.shown = {"interfaces": [{"name": "eth0", "type": "ethernet", "mtu": 1400}]}
@@ -112,7 +116,7 @@ async def test_libnmstate_is_asked_only_after_a_change_on_the_links_of_the_file(
     rig.nmstate.difference_fails = NmstateFailure(FailureKind.INTERNAL, "asked")
     rig.nmstate.left = MTU
     pod = Address(ip_address("198.51.100.1"), 32, "veth7")
-    rig.kernel.now = replace(rig.kernel.now, links=(ETH0, Link(9, "veth7")), addresses=(pod,))
+    rig.kernel.now = replace(rig.kernel.now, links=(ETH0, Link(9, "veth7")), addresses=(*rig.kernel.now.addresses, pod))
     for _ in range(3):
         await rig.look()
     rig.nmstate.difference_fails = None
@@ -155,6 +159,33 @@ async def test_other_dns_servers_are_said() -> None:
     for _ in range(3):
         await rig.look()
     assert rig.facts.changed == ("DNS servers 203.0.113.9, not 192.0.2.1, fe80::1%eth0",)
+
+
+@pytest.mark.parametrize("server", ["127.0.0.1", "192.0.2.5"])
+async def test_a_server_on_the_node_itself_is_no_difference(server: str) -> None:
+    """A local cache or NodeLocal DNS is not among the servers of others, which a lease adds to."""
+    rig = Rig(servers=server)
+    rig.settle()
+    rig.files.content["/etc/resolv.conf"] = f"nameserver {server}\nnameserver 203.0.113.9\n".encode()
+    for _ in range(3):
+        await rig.look()
+    assert rig.facts.changed == ()
+
+
+async def test_one_comparison_is_not_enough_whatever_comes_behind_it() -> None:
+    """The first may fall into the middle of an upgrade of NetworkManager, and the next ones find it starting."""
+    rig = Rig()
+    rig.settle()
+    await rig.look()
+    rig.change(1400, MTU)
+    await rig.look()
+    rig.manager.status = ManagerState.STARTING
+    for _ in range(3):
+        await rig.look()
+    assert rig.facts.changed == ()
+    rig.manager.status = ManagerState.READY
+    await rig.look()
+    assert rig.facts.changed
 
 
 async def test_an_order_and_a_file_that_is_not_in_force_make_a_whole_pass() -> None:

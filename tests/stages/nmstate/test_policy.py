@@ -9,7 +9,7 @@ import pytest
 
 from fakes import FakeFiles, FakeManager, FakeNmstate, FakeProfiles
 from nodenet.core.boot.outcome import Done, Failed, Skipped, Topic, Waiting
-from nodenet.core.boot.stage_state import Request
+from nodenet.core.boot.stage_state import EVENT, Request
 from nodenet.core.errors import NodeFileInvalid, PublishFailed
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.state import ManagerState
@@ -108,12 +108,12 @@ async def test_what_a_policy_looks_at_may_come_late_while_kubelet_waits() -> Non
     assert outcome.again.topics == {Topic.KERNEL, Topic.NETWORK_MANAGER}
     node.nmstate.shown = there
     node.systemd.running = {"kubelet.service"}
-    assert await node.attempt() == Failed(outcome.problem, outcome.facts)
+    assert await node.attempt(request=Request(who=EVENT)) == Failed(outcome.problem, outcome.facts)
     assert (node.nmstate.applied, node.files.writes) == ([], [])
     node.systemd.running, node.systemd.silent = set(), True
-    assert await node.attempt() == outcome, "it is not known whether kubelet runs"
+    assert await node.attempt(request=Request(who=EVENT)) == outcome, "it is not known whether kubelet runs"
     node.systemd.silent = False
-    assert isinstance(await node.attempt(), Done)
+    assert isinstance(await node.attempt(request=Request(who=EVENT)), Done)
     assert links(node.nmstate.applied[0]) == [("eth0", 1400)]
 
 

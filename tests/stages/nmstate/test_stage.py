@@ -99,7 +99,7 @@ class Rig:
         self.changes, self.undo = Changes(edges), Undo(edges)
         self.pipeline = Pipeline(edges, Settings())
         going_back, recorder = GoingBack(edges, self.pipeline), Recorder.of(edges, Settings())
-        later_tries = LaterTries(self.systemd)
+        later_tries = LaterTries(self.systemd, self.files)
         names = OtherNames(self.kernel, edges.profiles, self.files, self.clock)
         own = (self.pipeline, settling, self.probes, quarantine, missing, going_back, recorder, names, later_tries)
         self.stage = NmstateStage(edges, *own, DIRECTORY)

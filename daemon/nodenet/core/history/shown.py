@@ -253,7 +253,7 @@ def removal(left: Owned) -> dict[str, Any]:
 def _gone(route: Mapping[str, Any]) -> dict[str, Any]:
     values = {key: route[key] for key in VALUES if key in route}
     if table := str(values.pop("table-id", "")):
-        values["table-id"] = int(table) if table.isdecimal() else table
+        values["table-id"] = int(table) if table.isdecimal() and len(table) <= 10 else table
     return {**values, "state": "absent"}
 
 

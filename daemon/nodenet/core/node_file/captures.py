@@ -23,6 +23,7 @@ NAME = "capture"
 SHOWN = frozenset({"name", "type", "state", "driver", "mac-address", "mtu", "destination", "next-hop-interface"})
 """Keys whose values are named where none of them is the one that is looked for: no secret is below them."""
 MOST_SHOWN = 12
+_INDEX, _NUMBER = re.compile(r"[0-9]{1,18}"), re.compile(r"-?[0-9]{1,18}")
 _TOKEN = re.compile(r'\s*(?:(?P<sign>==|:=|\|)|"(?P<text>[^"]*)"|(?P<word>[^\s=!|":]+))')
 Path = tuple[str, ...]
 
@@ -229,7 +230,7 @@ def _text_of(value: Value, network: State, known: Mapping[str, State]) -> str | 
 def at(document: Any, path: Sequence[str]) -> Any:  # noqa: ANN401  (JSON)
     """Return what is at *path*. Raises CaptureWrong."""
     for number, key in enumerate(path):
-        if isinstance(document, list) and key.isdecimal():
+        if isinstance(document, list) and _INDEX.fullmatch(key):
             if int(key) >= len(document):
                 cause = f"there is no entry {key} in {'.'.join(path[:number])}, which has {len(document)}"
                 raise CaptureWrong(cause, "Count from 0")
@@ -283,7 +284,7 @@ def _changed(item: Any, path: Sequence[str], text: str | None) -> Any:  # noqa: 
     flags: dict[str, object] = {"true": True, "false": False}
     value: object = flags.get(text, text)
     before = item.get(key)
-    is_number = isinstance(before, int) and not isinstance(before, bool) and text.lstrip("-").isdecimal()
+    is_number = isinstance(before, int) and not isinstance(before, bool) and _NUMBER.fullmatch(text)
     return {**item, key: int(text) if is_number else value}
 
 

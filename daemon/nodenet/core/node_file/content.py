@@ -236,7 +236,7 @@ def _is_unique(link: str, value: str, length: str, masquerade: Sequence[IPNetwor
         address = ip_address(value)
     except ValueError:
         return False
-    alike = address.version == 6 and length.isdecimal() and is_like_masquerade(link, int(address), int(length))
+    alike = address.version == 6 and length.isdecimal() and is_like_masquerade(link, int(address), int(length[:4]))
     return not (address.is_loopback or address.is_link_local or is_masquerade(address, masquerade) or alike)
 
 

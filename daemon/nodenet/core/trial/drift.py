@@ -32,12 +32,15 @@ def of_links(snapshot: Snapshot, links: Collection[str]) -> frozenset[Any]:
     return frozenset(each for each in (*found, *addresses, *routes) if each[0] in links)
 
 
-def other_servers(wish: Desired, listed: Sequence[IPAddress]) -> str:
+def other_servers(wish: Desired, listed: Sequence[IPAddress], own: Collection[IPAddress]) -> str:
     """Return that none of the DNS servers of the node file is among those *listed* for the node, "" if not so.
 
-    A lease may add servers, and a resolver asks three at most.
+    A lease may add servers, and a resolver asks three at most. A server on the loopback, or at one of the node's *own*
+    addresses, is never listed.
     """
     wanted = tuple(_servers(wish.document))[:MAX_SERVERS]
+    if any(each.is_loopback or each in own for each in wanted):
+        return ""
     if not wanted or not listed or set(wanted) & set(listed):
         return ""
     return f"DNS servers {', '.join(map(str, listed))}, not {', '.join(map(str, wanted))}"

@@ -242,6 +242,8 @@ class MadeAgain:
         """Set *link* up if NetworkManager waits for that. Raises Unavailable."""
         if link.up or self._ups == TRIES:
             return
+        if await self._manager.state() not in (ManagerState.STARTING, ManagerState.READY):
+            return
         if link.name not in (await self._profiles.inventory(profiles=False)).activating:
             return
         self._ups += 1

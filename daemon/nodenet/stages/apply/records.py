@@ -10,8 +10,9 @@ from typing import TypeVar
 import structlog
 
 from nodenet.core.change import record
-from nodenet.core.errors import PublishFailed
+from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.messages import Message
+from nodenet.core.node_ip.published_files import PRIMARY, RUN
 from nodenet.ports import Files, Store
 
 log = structlog.get_logger()
@@ -67,3 +68,12 @@ class Records:
             self._store.save(path, content)
         else:
             self._files.write(path, content, PRIVATE)
+
+
+def has_published(files: Files) -> bool:
+    """Return whether a node IP was published in this boot; if the directory cannot be read, none was."""
+    try:
+        return PRIMARY.name in files.listing(RUN)
+    except NodenetError as error:
+        log.debug("It is not known whether a node IP was published", stage="nodeip", cause=error.cause)
+        return False

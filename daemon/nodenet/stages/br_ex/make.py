@@ -24,7 +24,7 @@ from nodenet.core.br_ex.source import source_of
 from nodenet.core.br_ex.take_over import over_another
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
-from nodenet.core.errors import Unavailable
+from nodenet.core.errors import Unavailable, UplinkRefused
 from nodenet.core.value import frozen
 from nodenet.ports import Clock, DnsManager, Files, Manager, Profiles, Store, Sysctls, Transaction
 from nodenet.stages.apply.network_before import ProfileKeeper, network_of_links
@@ -90,11 +90,14 @@ class BridgeMaker:
 
         Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
         """
-        self.verifier.has_carrier(plan.uplinks[0].link)
-        if name := awaited_profile(facts, plan.uplinks[0].link):
-            cause = f"NetworkManager has not activated {name!r} on {plan.uplinks[0].link}"
-            raise Unavailable(cause, remedy=f"Look at `nmcli device show {plan.uplinks[0].link}`")
         sources = {uplink.bridge: source_of(facts, uplink.bridge, uplink.link) for uplink in plan.uplinks}
+        try:
+            self._is_usable(plan.uplinks[0].link, facts)
+        except Unavailable as error:
+            if old := next((source.replaced for source in sources.values() if source.replaced), None):  # br-ex stands
+                cause = f"{error.cause}: it cannot take the place of {old} below {plan.uplinks[0].bridge}"
+                raise UplinkRefused(cause, remedy=f"{error.remedy}; then run `nodenetctl bridge make`") from error
+            raise
         # A bridge that stands has them below a link that takes the place of another one, too.
         from_link = {bridge: source.link if source.replaced else source.uplink for bridge, source in sources.items()}
         answering = {
@@ -120,6 +123,13 @@ class BridgeMaker:
         record = await self._over_others(record, plan, facts)
         self.save(record)
         return record
+
+    def _is_usable(self, link: str, facts: BridgeFacts) -> None:
+        """Raise Unavailable if *link* has no carrier, or NetworkManager does not use it yet."""
+        self.verifier.has_carrier(link)
+        if name := awaited_profile(facts, link):
+            cause = f"NetworkManager has not activated {name!r} on {link}"
+            raise Unavailable(cause, remedy=f"Look at `nmcli device show {link}`")
 
     async def follow(self, record: BridgeRecord, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
         """Return *record* with the links that are below the bridges: another one may be there since it was written.

@@ -74,9 +74,11 @@ class Drift:
         """Return the outcome of a later look at the same run; None where a whole pass is due."""
         if self._job is None or self._done is None or (request.who, request.run) != (EVENT, self._done[1]):
             return None
-        found = self._found
-        with suppress(Unavailable, NmstateFailure):  # looked at again
+        found = None
+        with suppress(Unavailable, NmstateFailure, PublishFailed):
             found = await self._differences(self._job, facts)
+        if found is None:  # it cannot be compared at present
+            return self._again(replace(self._done[0], facts=facts))
         again, self._found = found == self._found, found
         if again and found != facts.changed:
             _say(self._job.file.name, found)
@@ -87,13 +89,13 @@ class Drift:
         pause = SOON_SECONDS if soon else until_common(asyncio.get_running_loop().time(), LOOK_SECONDS)
         return replace(outcome, again=Again(seconds=pause))
 
-    async def _differences(self, job: Job, facts: Facts) -> tuple[str, ...]:
-        """Return what differs now. Raises Unavailable, NmstateFailure."""
+    async def _differences(self, job: Job, facts: Facts) -> tuple[str, ...] | None:
+        """Return what differs now, None if that is not known. Raises Unavailable, NmstateFailure, PublishFailed."""
         edges = self._edges
         if facts.selection is None or await edges.manager.state() is not ManagerState.READY:
-            return self._found
+            return None
         if (facts.bridge or job.wish.uses_ovs) and not edges.ovsdb.answers():
-            return self._found  # what has moved to br-ex is not known
+            return None  # what has moved to br-ex is not known
         snapshot = edges.kernel.snapshot()
         wish = on_host(job.wish, snapshot.links)
         links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
@@ -107,7 +109,7 @@ class Drift:
             state = await transaction.show() if left else {}
         self._compared = now
         dark = {each.name for each in snapshot.links if not each.carrier}
-        found = [*drift.values(changes(left, state), dark), drift.other_servers(job.wish, servers)]
+        found = [*drift.values(changes(left, state), dark), drift.other_servers(job.wish, servers, own)]
         return tuple(job.wish.secrets.hidden_in(each) for each in found if each)
 
     def _read(self, path: PurePath) -> bytes | None:

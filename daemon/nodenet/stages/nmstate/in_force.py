@@ -21,9 +21,10 @@ from nodenet.core.node_ip.published_files import USERS
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.since import backoff
 from nodenet.core.value import frozen
-from nodenet.ports import Store, Systemd, Transaction
+from nodenet.ports import Files, Store, Systemd, Transaction
 from nodenet.stages.apply.pipeline import Pipeline
 from nodenet.stages.apply.probes import Probes
+from nodenet.stages.apply.records import has_published
 from nodenet.stages.nmstate.job import Job, failed
 
 BRIDGE_IN_THE_WAY = (
@@ -174,41 +175,62 @@ class Tries:
 
 
 class LaterTries:
-    """Counts how often in a row a file was refused for another host; keeps why a policy was refused."""
+    """Counts how often in a row a file was refused for another host; keeps the refusal of a file that is tried again.
 
-    def __init__(self, systemd: Systemd) -> None:
-        """Ask *systemd* whether kubelet waits."""
+    A file is tried again only while kubelet waits. It no longer does once a node IP is published: systemd may be
+    starting it then, and a node that works is not changed without an order.
+    """
+
+    def __init__(self, systemd: Systemd, files: Files) -> None:
+        """Ask *systemd* and *files* whether kubelet waits."""
         self._systemd = systemd
+        self._files = files
         self._times: tuple[str, int] = ("", 0)
-        self._unresolved: tuple[str, Failed] | None = None
+        self._pauses = (0.0, 0.0)
+        self._refused: Failed | None = None
+
+    def began(self) -> None:
+        """Forget the refusal: the file is read again."""
+        self._refused = None
+
+    async def not_now(self) -> Failed | None:
+        """Return the refusal that stands if the file is not tried again, or systemd does not say whether it may be."""
+        if self._refused is None or (waits := await self._waits()):
+            return None
+        refused = self._refused
+        return refused if waits is None else Failed(refused.problem, refused.facts)
 
     async def is_due(self, digest: str) -> bool:
-        """Return whether the file with *digest* is tried again though it was refused in this boot.
-
-        Kubelet may have started since, with the node IPs of the last boot.
-        """
-        return self._times[0] == digest and await self._systemd.any_runs(USERS) is False
+        """Return whether the file with *digest* is tried again though it was refused in this boot."""
+        return self._times[0] == digest and await self._waits() is True
 
     async def again(self, digest: str, failure: NmstateFailure, refused: Failed) -> Failed:
         """Return *refused*, with the time of the next try where there is one."""
         number = self._times[1] + 1 if self._times[0] == digest else 1
-        self._times = "", 0
         first_and_longest = pauses(failure.kind) if isinstance(failure, ProbeFailed) else None  # it was rolled back
-        if first_and_longest is None or await self._systemd.any_runs(USERS) is not False:
-            return refused
-        self._times = digest, number
-        return Failed(refused.problem, refused.facts, Again(seconds=backoff(number, *first_and_longest)))
+        self._times = (digest, number) if first_and_longest else ("", 0)
+        self._pauses = first_and_longest or self._pauses
+        return await self.later(digest, refused)
 
-    async def too_late(self, digest: str) -> Failed | None:
-        """Return why the policy with *digest* was refused, if kubelet may run by now: its order is missing."""
-        known = self._unresolved
-        if known is None or known[0] != digest or await self._systemd.any_runs(USERS) is False:
-            return None
-        return await self.unresolved(*known)
-
-    async def unresolved(self, digest: str, refused: Failed) -> Failed:
-        """Return *refused*, of the policy with *digest*, with the events after which it is resolved again."""
-        self._unresolved = digest, refused
-        if await self._systemd.any_runs(USERS):
+    async def later(self, digest: str, refused: Failed) -> Failed:
+        """Return *refused*, with the time of the next try of the file with *digest* where there is one."""
+        if self._times[0] != digest:
             return refused
-        return Failed(refused.problem, refused.facts, Again(frozenset({Topic.KERNEL, Topic.NETWORK_MANAGER})))
+        return await self._with(Again(seconds=backoff(self._times[1], *self._pauses)), refused)
+
+    async def unresolved(self, refused: Failed) -> Failed:
+        """Return *refused*, of a policy, with the events after which it is resolved again."""
+        return await self._with(Again(frozenset({Topic.KERNEL, Topic.NETWORK_MANAGER})), refused)
+
+    async def _with(self, again: Again, refused: Failed) -> Failed:
+        if await self._waits() is False:
+            return refused
+        self._refused = Failed(refused.problem, refused.facts, again)
+        return self._refused
+
+    async def _waits(self) -> bool | None:
+        """Return whether kubelet waits for the file, None if systemd does not say whether it runs."""
+        if has_published(self._files):
+            return False
+        runs = await self._systemd.any_runs(USERS)
+        return None if runs is None else not runs

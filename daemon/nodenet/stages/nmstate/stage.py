@@ -19,7 +19,7 @@ from nodenet.core.apply.awaited_links import unsettled_reason
 from nodenet.core.apply.intent import Intent, Phase, Plan
 from nodenet.core.apply.new_file import TRIES, delay
 from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Waiting, beside
-from nodenet.core.boot.stage_state import NOTHING, Request
+from nodenet.core.boot.stage_state import EVENT, NOTHING, Request
 from nodenet.core.change.record import Change, What
 from nodenet.core.errors import (
     LibnmstateMissing,
@@ -103,6 +103,9 @@ class NmstateStage:
         """Return the outcome of one pass, or of a later look. Raises LibnmstateMissing."""
         if looked := await self._drift.look(facts, request):
             return looked
+        if request.who == EVENT and (refused := await self._later_tries.not_now()):
+            return refused
+        self._later_tries.began()
         self._drift.began()
         return self._drift.ended(await self._pass(facts, request), request)
 
@@ -123,7 +126,7 @@ class NmstateStage:
             facts = replace(facts, digest=file.digest)
             wish = await self._node_files.wanted(file, found)
             if wish.is_policy:
-                resolved = await self._resolved(file, facts, request)
+                resolved = await self._resolved(file, facts)
                 if not isinstance(resolved, NodeFile):
                     return resolved
                 file, facts = resolved, replace(facts, digest=resolved.digest)
@@ -167,9 +170,9 @@ class NmstateStage:
             facts = replace(facts, node_file=error.names)
         return failed(self._in_force.before(facts), error, error.cause)
 
-    def _none(self, facts: Facts, unsettled_reason: str) -> Outcome:
+    def _none(self, facts: Facts, reason: str) -> Outcome:
         """Skip: no file asks for anything. What an earlier file configured stays active and in the status."""
-        return Skipped(unsettled_reason, replace(self._in_force.before(facts), brings_bridge=False))
+        return Skipped(reason, replace(self._in_force.before(facts), brings_bridge=False))
 
     def _tell_found(self, file: NodeFile) -> None:
         if self._told != file.digest:
@@ -238,8 +241,8 @@ class NmstateStage:
             case Plan.KEEP:
                 self._in_force.mark(file)
                 await self._recorder.committed(file, job.wish, job.story(), transaction)
-                unsettled_reason = f"{file.name} is applied already and the state matches it"
-                return Skipped(unsettled_reason, job.applied, Message.NETWORK_UNCHANGED)
+                reason = f"{file.name} is applied already and the state matches it"
+                return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
             case Plan.ADOPT:
                 self._pipeline.save(self._good(job))
                 self._in_force_now(job)
@@ -249,7 +252,8 @@ class NmstateStage:
             case Plan.REFUSE if record:
                 self._tries.over(file.digest)
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
-                return Failed(problem, self._in_force.before(job.facts))
+                refused = Failed(problem, self._in_force.before(job.facts))
+                return await self._later_tries.later(file.digest, refused)
             case _ if waiting := await self._missing.before(job):
                 return replace(waiting, facts=self._in_force.before(job.facts))
             case _:
@@ -303,8 +307,8 @@ class NmstateStage:
             return await self._refused(job, failure)
         text = f"Try {number} of {TRIES} to apply {name} failed: {failure.cause}"
         log.warning(text, message=Message.APPLY_RETRY, stage="nmstate", node_file=name)
-        unsettled_reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
-        return Waiting(unsettled_reason, seconds=delay(number), facts=self._in_force.before(job.facts))
+        reason = f"the next try of {name}; try {number} of {TRIES} failed: {failure.cause}"
+        return Waiting(reason, seconds=delay(number), facts=self._in_force.before(job.facts))
 
     async def _refused(self, job: Job, failure: NmstateFailure) -> Outcome:
         is_left = failure.kind is FailureKind.PROBE and not isinstance(failure, ProbeFailed)  # not rolled back
@@ -329,17 +333,15 @@ class NmstateStage:
             return self._until_settled(job)
         return await self._pipeline.obstacle(job.file.name, uses_ovs=job.wish.uses_ovs, early=True)
 
-    async def _resolved(self, policy: NodeFile, facts: Facts, request: Request) -> NodeFile | Waiting | Failed:
+    async def _resolved(self, policy: NodeFile, facts: Facts) -> NodeFile | Waiting | Failed:
         """Return the document that *policy* leads to, or why it leads to none yet. Raises."""
         if waiting := await self._until_found():
             return replace(waiting, facts=self._in_force.before(facts))
-        if not request.retry_refused and (refused := await self._later_tries.too_late(policy.digest)):
-            return refused
         try:
             return await self._node_files.resolved(policy, await self._pipeline.others.now(bridges=True))
         except NodeFileInvalid as error:
             refused = failed(self._in_force.before(facts), error, error.cause)
-            return await self._later_tries.unresolved(policy.digest, refused)
+            return await self._later_tries.unresolved(refused)
 
     async def _until_found(self) -> Waiting | None:
         """Return the wait for links that NetworkManager activates: a policy looks at the network. Raises."""
@@ -359,7 +361,7 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     probes = Probes.of(edges, settings)
     quarantine = Quarantine(edges.files, edges.store, edges.boot_id, settings.quarantine_after)
     missing = MissingLinks(edges.kernel, edges.files, edges.systemd, edges.clock)
-    later_tries = LaterTries(edges.systemd)
+    later_tries = LaterTries(edges.systemd, edges.files)
     directory = PurePath(settings.node_file_dir)
     going_back = GoingBack(edges, pipeline)
     recorder = Recorder.of(edges, settings)

@@ -8,19 +8,20 @@ failed four times rests for five minutes: it is activated again, as what was wro
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 
 import structlog
 
 from nodenet.core.boot.outcome import Facts, Outcome, Topic, Waiting
 from nodenet.core.boot.stage_state import NOTHING, Request
-from nodenet.core.errors import NodenetError, Unavailable
+from nodenet.core.errors import Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import choice
 from nodenet.core.node_ip.policy import Policy
-from nodenet.core.node_ip.published_files import PRIMARY, RUN
 from nodenet.core.since import NEVER, backoff
 from nodenet.ports import Clock, Files, Kernel, Profiles, Stage
+from nodenet.stages.apply.records import has_published
 
 log = structlog.get_logger()
 
@@ -60,8 +61,8 @@ class RaiseLinks:
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
         """Return the stage's own outcome; a wait ends earlier where a link must be set up."""
         outcome = await self._stage.attempt(facts, request)
-        if not isinstance(outcome, Waiting) or self._has_published():
-            self._down, self._idle, self._looks = NEVER, NEVER, 0
+        if not isinstance(outcome, Waiting) or has_published(self._files):
+            self._down, self._idle, self._looks, self._given_up = NEVER, NEVER, 0, ()
             return outcome
         try:
             left = await self._raise()
@@ -87,16 +88,9 @@ class RaiseLinks:
         for name in self._given_up:
             if name not in before:
                 log.warning(GIVEN_UP.format(name), message=Message.NODE_IP_NOTE, stage="nodeip")
-            await self._profiles.connect(name)
+            with suppress(Unavailable):  # NetworkManager says why in its journal, and the next link may come up
+                await self._profiles.connect(name)
         return backoff(self._looks, *IDLE_SECONDS)
-
-    def _has_published(self) -> bool:
-        """Return whether a node IP was published in this boot; where the directory cannot be read, none was."""
-        try:
-            return PRIMARY.name in self._files.listing(RUN)
-        except NodenetError as error:
-            log.debug("It is not known whether a node IP was published", stage="nodeip", cause=error.cause)
-            return False
 
     async def _raise(self) -> float | None:
         """Set up what has been down for DOWN_SECONDS; return the seconds until then, None where nothing is to be done.
