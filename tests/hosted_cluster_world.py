@@ -71,7 +71,7 @@ class World:
         return not self.api.away and address not in self.dead
 
     async def check(self, target: Target, seconds: float) -> Result:
-        """Fit ``ports.vips.Checks``."""
+        """Fit ``ports.hosted_services.Checks``."""
         if target.unix_socket:  # haproxy of this node
             return Result(Answer.DEAD if self.api.away else Answer.GOOD, 200)
         address = ip_address(target.host)
@@ -294,7 +294,7 @@ class Node:
         family: Family,
         port: int | None = None,  # noqa: ARG002  (DNS's own)
     ) -> frozenset[IPAddress]:
-        """Fit ``ports.vips.NameLookup``."""
+        """Fit ``ports.hosted_services.NameLookup``."""
         assert (server, name) == (self.address, OPTIONS.api_int_name)
         return frozenset(one for one in self.dns if family_of(one) is family)
 

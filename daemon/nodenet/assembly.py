@@ -13,20 +13,20 @@ import structlog
 
 from nodenet.core.boot.outcome import Topic
 from nodenet.core.errors import NodenetError, UsageInvalid
-from nodenet.core.history.shown import listed as history_list
+from nodenet.core.history.shown import listed
 from nodenet.core.hosted_services.dns import TABLE as DNS_TABLE
 from nodenet.core.messages import Message
 from nodenet.core.metrics import Program
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.node_file.find import EXTENSIONS
 from nodenet.core.node_ip.explain import explanation
-from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Settings
+from nodenet.core.settings.parse import parse
 from nodenet.core.status.bus_interfaces import NAME
 from nodenet.core.trial.trial import TrialOrder, to_entry
 from nodenet.edge.bus.connection import Bus
 from nodenet.edge.clock import Clock, Idle, boot_id
-from nodenet.edge.files import disk as files
+from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.files.store import Store
 from nodenet.edge.hosted_services.other_stacks import OtherStacks, Rivals, Sockets
@@ -35,7 +35,6 @@ from nodenet.edge.hosted_services.state_files import ApiIntFile, CacheFiles
 from nodenet.edge.hosted_services.units import ConfigurationFiles, ServiceUnits, on_switch
 from nodenet.edge.hostname import Hostnamed, LeaseNames
 from nodenet.edge.kernel import netlink
-from nodenet.edge.kernel import netlink as standing
 from nodenet.edge.kernel.link_events import LinkEvents
 from nodenet.edge.kernel.neighbours import Neighbours
 from nodenet.edge.kernel.netlink import Sysctls
@@ -64,7 +63,7 @@ UNIT = "nodenetd.service"
 
 def read_settings() -> Settings:
     """Return the settings as they lie on the disk. Raises SettingsInvalid, Unavailable."""
-    return settings_parser.parse(settings_files.read()).settings
+    return parse(settings_files.read()).settings
 
 
 class Assembly:
@@ -92,7 +91,7 @@ class Assembly:
         self._dns_of_node: tuple[Settings, NodeDns] | None = None
         self.edges = self._stage_edges()
         self.forwarding = Forwarding(self.edges.sysctls)
-        self.known_good = KnownGood(files, self.clock, self.boot_id, self.edges.store)
+        self.known_good = KnownGood(disk, self.clock, self.boot_id, self.edges.store)
         self.metrics_file = MetricsFile(Program.NODENETD)
         kernel = (LinkEvents(), self.edges.neighbours, self.edges.kernel)
         self.uplink_edges = UplinkEdges(*kernel, self.ovsdb, self.clock, NameServers(), Rivals())
@@ -104,8 +103,8 @@ class Assembly:
         return StageEdges(
             host=self.host,
             leases=LeaseNames(self.bus),
-            files=files,
-            store=Store(files, KEYFILES),
+            files=disk,
+            store=Store(disk, KEYFILES),
             manager=self.manager,
             presence=NetworkManagerStarter(self.manager, systemd, self.clock),
             nmstate=self.nmstate,
@@ -114,7 +113,7 @@ class Assembly:
             sysctls=Sysctls(),
             neighbours=Neighbours(),
             kernel=netlink,
-            standing=standing,
+            standing=netlink,
             systemd=systemd,
             dns=self.dns,
             resolved=self.resolved,
@@ -137,7 +136,7 @@ class Assembly:
 
     def _new_node_dns(self, settings: Settings) -> NodeDns:
         edges = NodeDnsEdges(
-            files=files,
+            files=disk,
             host=self.host,
             kernel=self.edges.kernel,
             clock=self.clock,
@@ -185,7 +184,7 @@ class Assembly:
     def has_node_files(self) -> bool:
         """Return whether libnmstate will be needed; a directory that cannot be read is the stage's to report."""
         try:
-            return any(name.endswith(EXTENSIONS) for name in files.listing(self._node_files))
+            return any(name.endswith(EXTENSIONS) for name in disk.listing(self._node_files))
         except NodenetError:
             return False
 
@@ -198,12 +197,12 @@ class Assembly:
 
     def history(self) -> str:
         """Return the entries of the history, the newest first, as JSON. Raises PublishFailed."""
-        return json.dumps(history_list(History(files).all()))
+        return json.dumps(listed(History(disk).all()))
 
     def to_entry(self, number: int, seconds: str, who: str, force: bool) -> TrialOrder:  # noqa: FBT001  (of the bus)
         """Return the order to go back to the entry *number*. Raises UsageInvalid, PublishFailed."""
         try:
-            found = History(files).read(number)
+            found = History(disk).read(number)
         except ValueError as error:
             raise UsageInvalid(f"entry {number} of the history is damaged: {error}") from error
         if found is None:
@@ -216,4 +215,4 @@ class Assembly:
         self.metrics_file.move_to(settings.metrics_dir)
         self._node_files = PurePath(settings.node_file_dir)
         metrics = (PurePath(settings.metrics_dir),) if settings.metrics_dir else ()
-        files.clear_stray((self._node_files, *metrics))
+        disk.clear_stray((self._node_files, *metrics))

@@ -30,10 +30,10 @@ from nodenet.core.since import backoff
 from nodenet.core.status import metrics
 from nodenet.core.status.document import BootStatus, document, ended, line
 from nodenet.edge.adoption import interrupted
-from nodenet.edge.bus import service as bus_watch
 from nodenet.edge.bus.service import InhibitorLocks, Orders, Service
+from nodenet.edge.bus.service import watch as watch_bus
 from nodenet.edge.clock import Idle, boot_id
-from nodenet.edge.files import disk as files
+from nodenet.edge.files import disk
 from nodenet.edge.kernel import netlink
 from nodenet.edge.metrics import Metrics
 from nodenet.edge.systemd import journal
@@ -156,7 +156,7 @@ def own_the_node(run: Path = RUN) -> int:
 
     Only root may open the file: any other user who locked it would keep nodenetd from starting.
     """
-    files.make_directory(run)
+    disk.make_directory(run)
     descriptor = os.open(run / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     os.fchmod(descriptor, 0o600)  # an earlier version made it readable by all
     try:
@@ -196,9 +196,9 @@ def leave_word(error: NodenetError) -> None:
     problem = Problem(error.message, error.cause, f"{error.remedy}; then run `systemctl restart nodenetd`")
     before = None
     with suppress(PublishFailed, ValueError):
-        before = json.loads(files.read(STATE_FILE) or b"null")
+        before = json.loads(disk.read(STATE_FILE) or b"null")
     with suppress(PublishFailed):
-        files.write(STATE_FILE, _rendered(ended(before, boot_id(), problem)))
+        disk.write(STATE_FILE, _rendered(ended(before, boot_id(), problem)))
     Notifier().status(f"{Health.FAILED}: {error.cause}")
 
 
@@ -209,7 +209,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     log.info(f"nodenetd {__version__} begins, boot {machine.boot_id[:8]}", message=Message.STARTED)
     if left := interrupted():
         log.warning(left.cause, message=left.message, cause=left.cause, remedy=left.remedy)
-    files.clear_stray()
+    disk.clear_stray()
     reconciler: Reconciler
     inhibitors = InhibitorLocks(lambda lock: reconciler.inhibit(lock), lambda lock: reconciler.release(lock))  # noqa: PLW0108
     orders = Orders(
@@ -231,7 +231,7 @@ async def serve(idle: Idle, program: ProgramMetrics) -> int:
     uplink = UplinkWatch(machine.uplink_edges, lambda *found: reconciler.report_uplink(*found))  # noqa: PLW0108
     store = StoreWatch(machine.edges.store, lambda problem: reconciler.report_records(problem))  # noqa: PLW0108
     figures: Metrics[BootStatus] = Metrics(machine.metrics_file, program, lambda each: metrics.lines(document(each)))
-    own = (machine.forwarding, StateFile(STATE_FILE, files), manager, service, uplink, machine.known_good)
+    own = (machine.forwarding, StateFile(STATE_FILE, disk), manager, service, uplink, machine.known_good)
     watches = (*own, store, figures)  # the store behind those that save records
     reconciler = Reconciler(machine.inputs, watches, notifier, machine.clock, machine.boot_id)
     try:
@@ -249,7 +249,7 @@ async def _run(machine: Assembly, reconciler: Reconciler, manager: ServiceManage
     background = Background()
     loop.add_signal_handler(signal.SIGHUP, lambda: background.start("a reload", lambda: _reload(reconciler)))
     background.start("the connection to the bus", machine.bus.run, lambda: reconciler.wake(Topic.BUS))
-    background.start("the look at the bus", lambda: bus_watch.watch(machine.bus, machine.bus_answers))
+    background.start("the look at the bus", lambda: watch_bus(machine.bus, machine.bus_answers))
     background.start("the confirmation of READY", lambda: manager.confirmed(machine.is_active))
     background.start("the watch of the uplink", uplink.run)
     if machine.has_node_files():

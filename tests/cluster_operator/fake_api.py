@@ -23,7 +23,7 @@ LISTS = (NODES, RESOURCES, LEASES, OWN_LEASES)
 
 
 class FakeApi:
-    """Fits ``ports.cluster_operator.Objects``."""
+    """Fits ``ports.kubernetes.Objects``."""
 
     provisional = False
 

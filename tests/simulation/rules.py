@@ -100,11 +100,11 @@ class Rules:
     bus_events: int = 0
     """How often the bus was away, or silent."""
     bridge_failed_at: tuple[float, ...] | None = None
+    """What had happened when br-ex was tried last and not committed: boots, orders, and what came or went."""
     bridge_tried_at: float = 0.0
     """When the last apply of br-ex began."""
     uplink_back_at: float = 0.0
     """When nodenetd saw last that gateways answer again."""
-    """What had happened when br-ex was tried last and not committed: boots, orders, and what came or went."""
     inhibitors: list[Inhibitor] = field(default_factory=list)
     """Those that programs hold at this moment, of the process that runs."""
     handles: Iterator[int] = field(default_factory=itertools.count)

@@ -32,13 +32,14 @@ from nodenet.core.boot.outcome import (  # noqa: E402
 )
 from nodenet.core.boot.stage_state import NOTHING, Request  # noqa: E402
 from nodenet.core.boot.stages import BUILT, new_boot  # noqa: E402
+from nodenet.core.network_manager.objects import NAME  # noqa: E402
 from nodenet.core.resolver import NM_FILES, RESOLV_CONF  # noqa: E402
 from nodenet.core.settings.model import Settings  # noqa: E402
 from nodenet.core.stage_name import StageName  # noqa: E402
 from nodenet.edge.bus.connection import Bus  # noqa: E402
 from nodenet.edge.clock import Clock, Idle  # noqa: E402
 from nodenet.edge.files import disk as files  # noqa: E402
-from nodenet.edge.network_manager.state import MANAGER, DnsManager  # noqa: E402
+from nodenet.edge.network_manager.state import DnsManager  # noqa: E402
 from nodenet.edge.resolver import ResolverProbe  # noqa: E402
 from nodenet.loop.reconciler import Reconciler  # noqa: E402
 from nodenet.loop.reload import StageSet  # noqa: E402
@@ -156,7 +157,7 @@ async def measure(directory: Path) -> Measured:
 async def _both(counted: Counted, disk: Rooted, address: str) -> Measured:
     async with client(address) as other:
         other.add_message_handler(StandIn().answer)
-        await other.request_name(MANAGER)
+        await other.request_name(NAME)
         await asyncio.sleep(SETTLE_SECONDS)
         began = time.perf_counter()
         for _ in range(LOOKS):

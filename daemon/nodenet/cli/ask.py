@@ -14,11 +14,10 @@ from nodenet.cli.outputs import note
 from nodenet.core.errors import AccessDenied, NodenetError, Unavailable, UsageInvalid, error_named
 from nodenet.core.trial.trial import RUNNING, Trial
 
-# How does a verb connect to the bus, and how long does it wait for a bus that does not answer?
-
-
 if TYPE_CHECKING:
     from nodenet.edge.bus.connection import Bus
+
+# How does a verb connect to the bus, and how long does it wait for a bus that does not answer?
 
 QUIET_SECONDS = 0.3
 """A bus that answers does so much earlier."""
@@ -60,6 +59,9 @@ async def carried(bus: Bus) -> AsyncIterator[None]:
 
 
 FULL_QUEUE_PAUSES = (0.1, 0.2, 0.4, 0.8, 1.6, 3.2)
+
+# How is a request sent, and how is a refusal reported?
+
 PROGRAMS = {
     "org.nodenet1": "nodenetd",
     "org.nodenet1.Hosted": "nodenet-hosted",
@@ -159,7 +161,6 @@ def error_from_reply(name: str, text: str, *, as_root: bool) -> NodenetError:
 
 
 # Which node file is on trial, or was last, and is it the one that this program has asked for?
-
 
 SECONDS = 10.0
 

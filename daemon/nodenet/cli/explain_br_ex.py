@@ -14,7 +14,7 @@ from typing import Any
 
 from nodenet.cli import outputs
 from nodenet.cli.outputs import printable
-from nodenet.core.br_ex import facts_json as bridge_facts_json
+from nodenet.core.br_ex import facts_json
 from nodenet.core.br_ex.condition import BridgeCondition
 from nodenet.core.br_ex.explain import MADE_BY, conditions, explanation
 from nodenet.core.br_ex.facts import BridgeFacts
@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print the explanation; return the exit code."""
     facts, datapath = _facts(arguments)
     if arguments.facts:
-        print(json.dumps(bridge_facts_json.document(facts), indent=1))
+        print(json.dumps(facts_json.document(facts), indent=1))
         return 0
     with nullcontext() if arguments.snapshot is None else outputs.whole(arguments.snapshot):
         made = plan(facts, datapath)
@@ -74,7 +74,7 @@ def _why_not_made() -> str | None:
 
 def _facts(arguments: argparse.Namespace) -> tuple[BridgeFacts, Datapath]:
     if arguments.snapshot is not None:
-        facts = outputs.read(arguments.snapshot, bridge_facts_json.MOST_BYTES, bridge_facts_json.parse)
+        facts = outputs.read(arguments.snapshot, facts_json.MOST_BYTES, facts_json.parse)
         return facts, Datapath(arguments.datapath or Datapath.SYSTEM)
     from nodenet.cli import facts_here  # noqa: PLC0415 - a saved node needs neither bus nor kernel
 

@@ -153,11 +153,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _this_host() -> tuple[Snapshot, PolicyReading]:
     """Return the kernel's state and what the settings of this host ask for."""
-    from nodenet.core.settings import parse as settings  # noqa: PLC0415 - a snapshot needs neither settings nor kernel
+    from nodenet.core.settings.parse import parse  # noqa: PLC0415 - a snapshot needs neither settings nor kernel
     from nodenet.edge.files import settings as settings_files  # noqa: PLC0415
     from nodenet.edge.kernel import netlink  # noqa: PLC0415
 
-    found = settings.parse(settings_files.read()).settings
+    found = parse(settings_files.read()).settings
     wished = read_policy(found, _readable(PurePath(HINT_FILE)))
     shown = status.read() or {}
     named = frozenset(map(Family, shown.get("node_file_families", ())))
@@ -191,10 +191,10 @@ def _published() -> LastPublished | None:
 
 def _readable(path: PurePath) -> bytes | None:
     """Return the content of the file, None with a note if only root may read it."""
-    from nodenet.edge.files import disk as files  # noqa: PLC0415
+    from nodenet.edge.files import disk  # noqa: PLC0415
 
     try:
-        return files.read(path)
+        return disk.read(path)
     except PublishFailed as error:
         note(f"nodenetctl: {error.cause}: left out of this answer")
         return None

@@ -16,9 +16,9 @@ from nodenet.core.ip import IPAddress
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE, read_policy
 from nodenet.core.node_ip.select import Selection, select_bindable
-from nodenet.core.settings import parse as settings_parser
 from nodenet.core.settings.model import Datapath, Settings
-from nodenet.edge.files import disk as files
+from nodenet.core.settings.parse import parse
+from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.kernel import netlink
 from nodenet.edge.kernel.netlink import Sysctls
@@ -32,7 +32,7 @@ REMEMBERED = PurePath("/var/lib/ovnk/iface_default_hint")
 
 def read() -> tuple[BridgeFacts, Datapath]:
     """Return the present facts. Raises Unavailable naming the silent service, NotAllowed, SettingsInvalid."""
-    settings = settings_parser.parse(settings_files.read()).settings
+    settings = parse(settings_files.read()).settings
     try:
         vips = (*settings.api_vips, *settings.ingress_vips)
         facts = asyncio.run(_gathered(_selection(settings), vips))
@@ -50,8 +50,8 @@ def read() -> tuple[BridgeFacts, Datapath]:
 
 async def _gathered(selection: Selection, vips: tuple[IPAddress, ...]) -> BridgeFacts:
     async with system_bus() as bus, Nmstate().transaction() as transaction:
-        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), netlink, netlink, files, vips)
-        hint = (files.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
+        gatherer = Gatherer(Profiles(bus), Ovsdb(), Sysctls(), netlink, netlink, disk, vips)
+        hint = (disk.read(REMEMBERED) or b"").decode(errors="backslashreplace").strip()
         return await gatherer.gather(transaction, selection, remembered=hint or None)
 
 
@@ -61,5 +61,5 @@ def _selection(settings: Settings) -> Selection:
     places = {item.address: item.link for item in kernel.addresses}
     if published and published[0] in places:
         return Selection(published, places[published[0]])
-    policy = read_policy(settings, files.read(PurePath(HINT_FILE))).policy
+    policy = read_policy(settings, disk.read(PurePath(HINT_FILE))).policy
     return select_bindable(kernel, policy, None, netlink.can_bind)

@@ -14,9 +14,8 @@ from nodenet.core.errors import UsageInvalid
 from nodenet.core.fleet import odd, shown
 from nodenet.core.fleet.host import CONTROL_PLANE, Host, Options, host
 from nodenet.core.fleet.shown import Fleet
-from nodenet.edge import fleet as saved
 from nodenet.edge.files import disk
-from nodenet.edge.fleet import Saved
+from nodenet.edge.fleet import Saved, nodes
 
 DESCRIPTION = """Show the nodes of a fleet in one table and mark the odd ones: degraded, another MTU, version or node
 file than most nodes of its role, an address, MAC or host name that another node has too, a boot ten times slower. DIR
@@ -97,7 +96,7 @@ def hosts_of(arguments: argparse.Namespace, left_out: list[tuple[str, str]]) -> 
     """
     options = Options(tuple(arguments.control_plane or CONTROL_PLANE), _later)
     found = False
-    for one in saved.nodes(str(arguments.directory)):
+    for one in nodes(str(arguments.directory)):
         if one.name:
             found = True
             yield host(one.name, one.place, one.documents, one.problems, options), one

@@ -9,8 +9,7 @@ from datetime import datetime
 
 from nodenet.cli.outputs import Table, has_colours, printable
 from nodenet.core.errors import AccessDenied, UsageInvalid
-from nodenet.core.history import entry as entries
-from nodenet.core.history import shown
+from nodenet.core.history import entry, shown
 from nodenet.core.history.entry import Entry
 from nodenet.core.history.shown import DIGITS
 from nodenet.edge import report
@@ -49,7 +48,7 @@ def read(number: int) -> Entry:
 
 def number_of(word: str) -> int:
     """Return the number in *word*, as @12. Raises UsageInvalid."""
-    number = entries.number_of(f"{word.removeprefix('@')}{entries.SUFFIX}")
+    number = entry.number_of(f"{word.removeprefix('@')}{entry.SUFFIX}")
     if number is None or not word.startswith("@"):
         raise UsageInvalid(
             f"{word!a} is no entry of the history", remedy="Write @ and a number of `nodenetctl history`"

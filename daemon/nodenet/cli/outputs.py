@@ -41,6 +41,9 @@ class Table:
         return "\n".join(lines)
 
 
+# How is text printed that may have colours and long words?
+
+
 def in_colour(text: str, colour: str) -> str:
     """Return *text* in a *colour*, which is its SGR parameters (ECMA-48); as it is if they are empty."""
     return f"\x1b[{colour}m{text}\x1b[0m" if colour else text
@@ -112,7 +115,6 @@ def drop(stream: TextIO) -> None:
 
 # How is a length of time written on the command line?
 
-
 UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0}
 """Seconds in each unit; the names are those of systemd.time(7)."""
 _SPAN = re.compile(r"(\d+(?:\.\d*)?|\.\d+)\s*([a-z]*)")
@@ -133,6 +135,8 @@ def moment(seconds: float) -> str:
     except (ValueError, OverflowError, OSError):
         return "a time that cannot be"
 
+
+# How is a file read that was saved on another host, or on standard input?
 
 T = TypeVar("T")
 DAMAGED = (KeyError, TypeError, ValueError, AttributeError, IndexError)

@@ -174,7 +174,6 @@ def wait(
 
 # Does systemd skip nodenetd? Asked only while nodenetd has not reported: each question is a process.
 
-
 SYSTEMCTL_SECONDS = 10.0
 LOOK_SECONDS = 2.0
 """Between two questions. In an ordinary boot nodenetd has reported before the first one."""

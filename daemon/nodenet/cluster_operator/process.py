@@ -117,7 +117,6 @@ def _now() -> float:
 
 # Does the ClusterOperator of OpenShift say what the object HostedNetServices says? Elsewhere there is no such kind.
 
-
 LOOK_SECONDS = 900.0
 """How often it is read again, and how often a cluster is asked whether it has the kind."""
 PAUSE_SECONDS = 20.0
@@ -178,6 +177,9 @@ class Announcement:
 
 
 EX_SOFTWARE, EX_TEMPFAIL = 70, 75
+
+
+# How does the process begin and end?
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

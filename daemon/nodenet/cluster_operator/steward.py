@@ -16,7 +16,6 @@ import structlog
 
 from nodenet.core.errors import Forbidden, Unavailable
 from nodenet.core.hosted_cluster import cluster_status, leases, migration_steps
-from nodenet.core.hosted_cluster import cluster_status as events
 from nodenet.core.hosted_cluster.cluster_status import Claims, Seen, claims, lonely, remembered
 from nodenet.core.hosted_cluster.leases import LOOK_SECONDS, NAMESPACE, Heartbeats
 from nodenet.core.hosted_cluster.metrics import Figures
@@ -253,7 +252,7 @@ class Steward:
         if wanted is None:
             return False
         self._announce(wanted["conditions"])
-        self._moved = events.begins_phase(before, wanted)
+        self._moved = cluster_status.begins_phase(before, wanted)
         differs = any(before.get(key) != value for key, value in wanted.items())
         self._held = differs and held and not self._moved
         if self._held or not differs:
@@ -261,7 +260,7 @@ class Steward:
         version = {"resourceVersion": found["metadata"]["resourceVersion"]}
         change = {"metadata": version, "status": wanted}
         await self._api.merge(f"{RESOURCES}/{resource.NAME}/status", change)
-        await self._report(events.news(before, wanted), str(found["metadata"].get("uid") or ""))
+        await self._report(cluster_status.news(before, wanted), str(found["metadata"].get("uid") or ""))
         return True
 
     def _wanted(self, found: Mapping[str, Any]) -> dict[str, Any] | None:
@@ -349,7 +348,7 @@ class Steward:
             if before is None:
                 log.warning(problem, message=Message.OPERATOR_API, cause=problem)
 
-    async def _report(self, news: Sequence[events.News], uid: str) -> None:
+    async def _report(self, news: Sequence[cluster_status.News], uid: str) -> None:
         """Log the changes of a status that was written, and create an Event for each; a refused Event is lost."""
         for one in news:
             if one.failed:
@@ -358,7 +357,7 @@ class Steward:
                 log.info(one.text, message=one.message)
         try:
             for one in news:
-                await self._api.create(events.EVENTS, events.event(one, uid, rendered(self._clock())))
+                await self._api.create(cluster_status.EVENTS, cluster_status.event(one, uid, rendered(self._clock())))
         except Unavailable as error:
             self._note("events", error.cause)
         else:

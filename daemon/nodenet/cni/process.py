@@ -22,7 +22,6 @@ from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.messages import Message
 from nodenet.core.metrics import Program, ProgramMetrics
 from nodenet.core.persistent_ips import bus, check, metrics
-from nodenet.core.persistent_ips import check as explain
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.effects import Here, ListLeases, Steps, ask
 from nodenet.core.persistent_ips.lease import all_selector
@@ -44,7 +43,6 @@ from nodenet.edge.systemd.notify import Notifier, report_ready
 from nodenet.loop.background import Background
 
 # What does the service know, for people: which addresses, why, and whether store, Leases and claims agree?
-
 
 MOST_REFUSALS = 1000
 """Of so many pods the last refusal is remembered."""
@@ -83,7 +81,7 @@ class Answers:
     def document(self) -> Mapping[str, Any]:
         """Return the claims document."""
         here = self._here()
-        return explain.explanation(here.book, here.node, self._problems())
+        return check.explanation(here.book, here.node, self._problems())
 
     def figures(self) -> Figures:
         """Return what is counted and measured since the service started."""
@@ -92,7 +90,7 @@ class Answers:
     def explain(self, claim: str) -> str:
         """Return why the claim NAMESPACE/NAME has its addresses, or what it waits for."""
         namespace, _, name = claim.partition("/")
-        return explain.explain(self._here().book, namespace, name, self._refusals)
+        return check.explain(self._here().book, namespace, name, self._refusals)
 
     async def check(self, *, repair: bool) -> Mapping[str, Any]:
         """Compare store, Leases and claims, and repair where that is safe. Raises ApiAway, Forbidden, PublishFailed."""
@@ -110,7 +108,6 @@ class Answers:
 
 
 # How do changes reach the bus and the file with the figures? Many changes in one moment are shown once.
-
 
 PAUSE_SECONDS = 1.0
 
@@ -163,7 +160,6 @@ class Display:
 
 
 # How does nodenet-ipam answer on the bus? Questions from all users, a check from root (``edge.bus.objects``).
-
 
 Document = Mapping[str, Any]
 
@@ -278,6 +274,9 @@ def line(document: Mapping[str, Any]) -> str:
 
 
 log = structlog.get_logger()
+
+
+# How does the process begin and end?
 
 EX_SOFTWARE = 70
 

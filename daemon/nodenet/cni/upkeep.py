@@ -36,7 +36,6 @@ from nodenet.core.since import backoff
 
 # What is done beside the verbs, each once it is due, and again later while it fails?
 
-
 log = structlog.get_logger()
 
 FIRST_SECONDS, LONGEST_SECONDS = 0.5, 60.0
@@ -149,6 +148,8 @@ class Chores:
         self._chores[name] = Chore(chore.work, due, chore.failures)
         heapq.heappush(self._order, (due, name))
 
+
+# Which chores follow from what happened?
 
 SWEEP_SECONDS = (60.0, 300.0)
 """Between these, by chance, after claims of other nodes were deleted: so not all nodes look at the same time."""

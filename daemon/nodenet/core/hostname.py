@@ -57,6 +57,12 @@ def stems(name: str) -> tuple[str, ...]:
     return (name,) if short == name else (name, short)
 
 
+# Where can the name of a node come from, which of the names is used, and why not another one?
+#
+# A static name wins. Then comes the present name: the program that set it (systemd, NetworkManager, cloud agents) has
+# chosen. Where that is none, a name from a DHCP server is taken. Any host of a LAN can answer by DHCPv6: names from
+# there count only where a setting allows it; a full one then outranks the present name.
+
 STATIC_FILE = PurePosixPath("/etc/hostname")
 SETTING = "dhcpv6_hostname"
 FALLBACK_FILE = PurePosixPath("/run/systemd/default-hostname")

@@ -36,7 +36,6 @@ def family_of(value: IPAddress | IPNetwork) -> Family:
 # Of its masquerade subnet, which a cluster may choose (`internalMasqueradeSubnet`), br-ex has the second address, a
 # route to the first one, and routes of services through the fourth one. No external id of Open vSwitch names it.
 
-
 OVN_BRIDGE = "br-ex"
 OVN_MASQUERADE = (ip_network("169.254.0.0/17"), ip_network("169.254.169.0/29"), ip_network("fd69::/112"))
 """The subnets that OVN-Kubernetes takes if the cluster names no others."""

@@ -13,7 +13,6 @@ from nodenet.core.ip import Family, IPAddress
 
 # At which place of a JSON document did a reader fail?
 
-
 _TOKEN = re.compile(r'"(?:[^"\\]|\\.)*+"|[\[\]{},:]', re.DOTALL)
 _PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{,39}")
 _MOST_OF_A_KEY = 40
@@ -60,6 +59,8 @@ def written(step: str | int) -> str:
     key = "".join(each if " " <= each <= "~" else ascii(each)[1:-1] for each in step[:_MOST_OF_A_KEY])
     return f"['{key}']"
 
+
+# Which values does the document have, each of the right type?
 
 T = TypeVar("T")
 MOST_SHOWN = 40

@@ -68,7 +68,6 @@ def _escaped(value: str) -> str:
 #
 # https://prometheus.io/docs/concepts/metric_types/#histogram
 
-
 BOUNDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0)
 """Seconds: from an answer out of the memory to one that an ADD waits for at most."""
 
@@ -94,6 +93,9 @@ class Histogram:
             yield f'{family.name}_bucket{own[:-1]},le="{bound}"}} {count}'
         yield f"{family.name}_sum{own} {self._sum:.6f}"
         yield f"{family.name}_count{own} {sum(self._counts)}"
+
+
+# Which metrics has each program: its version, whether it runs, and how often it logged which event?
 
 
 class Program(StrEnum):

@@ -159,6 +159,11 @@ def _same(name: bytes, domain: bytes) -> bool:
     return name.lower().removesuffix(b".") == domain
 
 
+# Which DNS servers does this host ask, which file lists them, and what has to be written?
+#
+# Three ways exist, alone or together: a plain /etc/resolv.conf, NetworkManager's own file that it links to, and
+# systemd-resolved with its stub.
+
 RESOLV_CONF = PurePosixPath("/etc/resolv.conf")
 BEHIND_STUB = PurePosixPath("/run/systemd/resolve/resolv.conf")
 """The servers that systemd-resolved asks, where resolv.conf has only its stub (systemd-resolved.service(8))."""
@@ -326,6 +331,8 @@ def _is_of_manager(found: bytes | None) -> bool:
 def _is_other(server: IPAddress, own: Collection[IPAddress]) -> bool:
     return not (server.is_loopback or server.is_unspecified or server in own)
 
+
+# What do a question to a DNS server and its answer look like? (RFC 1035, 4.1)
 
 _TYPES = {Family.IPV4: 1, Family.IPV6: 28}
 _INTERNET = 1

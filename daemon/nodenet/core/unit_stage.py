@@ -135,6 +135,8 @@ def _failed(unit: Unit, cause: str) -> Problem:
     return Problem(Message.UNIT_FAILED, cause.format(name=unit.name, result=unit.result), remedy)
 
 
+# A unit that ended well: is there what its stage publishes, and which facts follow from it?
+
 UNIT = "unit:"
 NODE_IP_FILES = (PRIMARY, IPV4, IPV6)
 

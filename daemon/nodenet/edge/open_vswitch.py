@@ -75,6 +75,8 @@ def _error(answer: bytes) -> int:
     return -int(struct.unpack_from(_CODE, answer, _HEADER.size)[0]) if kind == _ERROR else 0
 
 
+# Does Open vSwitch work, and what is in its database?
+
 SOCKET = Path("/run/openvswitch/db.sock")
 ASK_SECONDS = 5.0
 LAG_SECONDS = 2.0

@@ -1,4 +1,4 @@
-"""Which files of the node may contain secrets, and what is in them?"""
+"""How does a report come about: what may contain secrets, the output of each command, and one archive of all parts?"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ KEYFILES = (
     PurePath("/usr/lib/NetworkManager/system-connections"),
 )
 RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("bridge.json", "change.json", "boots.json"))
-"""The last one has every profile with its secrets from before a trial that has not ended; it is no part of a report."""
+"""The record of an open change has every profile with its secrets; it is no part of a report."""
 HISTORY = PurePath("/var/lib/nodenet/history")
 
 
@@ -101,7 +101,6 @@ def _content(path: PurePath) -> bytes | None:
 
 
 # What does a command print, within a limit of time and size?
-
 
 CHUNK = 1 << 16
 END_SECONDS = 5.0
@@ -185,7 +184,6 @@ def _end(process: subprocess.Popen[bytes]) -> int:
 
 
 # How do the parts of a report become one file? As tar, compressed by gzip.
-
 
 PRIVATE = 0o600
 

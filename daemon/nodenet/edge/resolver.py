@@ -125,6 +125,11 @@ def _has_answer(line: socket.socket, question: bytes) -> bool:
     return False
 
 
+# Does systemd-resolved run, and how does it read its drop-ins again?
+#
+# Only the owner of the name org.freedesktop.resolve1 is looked up: a call would start the service. systemd does the
+# reload: it restarts a version that cannot reload, and does not start one that is stopped.
+
 NAME = "org.freedesktop.resolve1"
 UNIT = "systemd-resolved.service"
 RELOAD_SECONDS = 20.0

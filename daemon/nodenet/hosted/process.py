@@ -295,6 +295,8 @@ class BusObject(BusObjects):
         return None
 
 
+# How does the process begin and end?
+
 EX_SOFTWARE = 70
 LONGEST_FIRST_SECONDS = 30.0
 """READY comes at the latest then, with whatever is decided: nodenetd's stage waits for it."""

@@ -195,6 +195,8 @@ class GuardTable:
         state.report_failure("VRRP guard", None)
 
 
+# Do files and units match the plan?
+
 UNIT_SERVICES = (Service.KEEPALIVED, Service.HAPROXY)
 """Those whose units this process starts; dnsmasq is nodenetd's."""
 LOOK_SECONDS = 10.0

@@ -3,7 +3,8 @@
 The wire is asked before VRRP starts and from then on, for the VIPs alone: the kernel knows by itself which neighbour
 has which MAC, since the holder of a VIP sends its advertisements to each peer. What is seen is reported; only a node
 that has not taken part yet waits for another holder (``core.hosted_services.vips``). The stance is a number in a file
-that keepalived watches.
+that keepalived watches. Two watches beside that: whether VRRP has its peers, and whether keepalived hangs. A node that
+leaves gives up its VIPs first.
 """
 
 from __future__ import annotations

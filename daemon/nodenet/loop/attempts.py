@@ -77,7 +77,10 @@ PAUSES = (0.0, 1.0, 2.0, 4.0, 8.0, 16.0, 30.0)
 
 
 class Doubts:
-    """Counts them: a lease may change once, a program that writes our files does so again and again."""
+    """Counts how often the publication was out of date when every stage was over.
+
+    A lease may change once, a program that writes our files does so again and again.
+    """
 
     def __init__(self, clock: Clock) -> None:
         """Begin with none."""

@@ -97,7 +97,7 @@ AGAIN_SECONDS = 15.0
 
 
 class StoreWatch:
-    """Writes what the disk has not taken, and reports that it does not."""
+    """Writes the records that the disk has not taken yet, and reports one problem while it takes none."""
 
     def __init__(self, store: Store, report: Callable[[Problem | None], None]) -> None:
         """*report* gets the problem, and None once there is none any more."""

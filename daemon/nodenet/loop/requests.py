@@ -1,4 +1,4 @@
-"""Which requests came to the loop from outside, and how are the callers answered?"""
+"""Which requests came to the loop from outside, how are the callers answered, and how does the loop sleep meanwhile?"""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ class Watchdog(Protocol):
 
 
 class WatchdogLoop:
-    """Beats while something is waited for, and wakes on requests."""
+    """Works and sleeps without a timeout of systemd's watchdog: beats meanwhile, and wakes on requests."""
 
     def __init__(self, requests: Requests, watchdog: Watchdog, clock: Clock, starting: Callable[[], bool]) -> None:
         """*starting* returns whether systemd's start timeout is to be extended."""

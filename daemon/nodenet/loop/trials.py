@@ -1,4 +1,4 @@
-"""Which trial of a node file runs, who waits for what about it, and which orders are refused meanwhile?"""
+"""Which trial of a node file runs, who waits for it, and which orders can the loop be given beside it?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""The ports of the Kubernetes API, for hosted services, persistent IPs and the operator."""
+"""The ports of the Kubernetes API, for hosted services, persistent IPs and the operator.
+
+Objects are JSON documents as the API sends them. Every call is bounded in time. The calls for persistent
+IPs raise ApiAway or Forbidden beside what is listed.
+"""
 
 from __future__ import annotations
 

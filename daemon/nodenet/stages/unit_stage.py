@@ -8,7 +8,7 @@ from nodenet.core.boot.outcome import Again, Done, Facts, Failed, Outcome, Probl
 from nodenet.core.boot.stage_state import NOTHING, Request
 from nodenet.core.errors import NodeFileInvalid, NotAFile, Unavailable, UnitFailed
 from nodenet.core.messages import Message
-from nodenet.core.node_file import find as node_file
+from nodenet.core.node_file import find
 from nodenet.core.settings.model import Settings
 from nodenet.core.since import NEVER
 from nodenet.core.stage_name import StageName
@@ -119,11 +119,11 @@ class UnitStage:
         world = self._world
         if self._stage is not StageName.NMSTATE:
             return None
-        marker = world.files.read(world.directory / node_file.APPLIED)
+        marker = world.files.read(world.directory / find.APPLIED)
         if marker is None:
             return None
         try:
-            file = node_file.read(node_file.APPLIED, marker)
+            file = find.read(find.APPLIED, marker)
             found = await judged(file)
         except NodeFileInvalid:
             return Applied()

@@ -11,9 +11,10 @@ from typing import Any
 from edge.bus.test_connection import client, quiet, running
 from edge.crossing_bus import CrossingBus
 from edge.private_bus import PrivateBus
+from nodenet.core.network_manager.objects import NAME
 from nodenet.core.resolver import ManagerDns
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
-from nodenet.edge.network_manager.state import DNS_MANAGER, DNS_PATH, MANAGER, DnsManager
+from nodenet.edge.network_manager.state import DNS_MANAGER, DNS_PATH, DnsManager
 
 
 def entry(*domains: str) -> dict[str, Variant]:
@@ -59,7 +60,7 @@ async def manager(
     async with client(private_bus.address) as other, running(bus):
         if service:
             other.add_message_handler(service.answer)
-            await other.request_name(MANAGER)
+            await other.request_name(NAME)
         assert await bus.wait_up(5)
         yield made, other
 
@@ -104,7 +105,7 @@ async def test_one_that_is_not_there_is_asked_again(private_bus: PrivateBus) -> 
     async with manager(private_bus, None, woken.set) as (made, other):
         assert await made.dns() is None
         other.add_message_handler(StandIn().answer)
-        await other.request_name(MANAGER)
+        await other.request_name(NAME)
         await asyncio.wait_for(woken.wait(), 5)
         assert await made.dns() is not None
 

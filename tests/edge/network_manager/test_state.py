@@ -13,9 +13,10 @@ import pytest
 from edge.bus.test_connection import client, quiet, running
 from edge.private_bus import PrivateBus
 from nodenet.core.errors import RollbackFailed, Unavailable
+from nodenet.core.network_manager.objects import NAME, PATH
 from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.edge.bus.connection import PROPERTIES, Message, Variant
-from nodenet.edge.network_manager.state import NAME, PATH, NetworkManager
+from nodenet.edge.network_manager.state import NetworkManager
 
 CHECKPOINT = f"{PATH}/Checkpoint/1"
 

@@ -78,7 +78,7 @@ AT_MOST = {
 }
 COMPILED = {
     f"{PACKAGES}/nodenet/{where}.{TAG}.pyc": ""
-    for where in ("core/apply/__pycache__/retry", "stages/apply/__pycache__/undo")
+    for where in ("core/apply/__pycache__/new_file", "stages/apply/__pycache__/undo")
 }
 """Bytecode for the bundled interpreter, which does not compare it with the source; an empty file is passed over."""
 SECOND_LINK = """interfaces:

@@ -109,7 +109,7 @@ def publish(disk: Disk, addresses: tuple[str, ...]) -> None:
 
 
 def killed_before(line: int) -> Callable[[FrameType, str, object], Any]:
-    """Return what `sys.settrace` takes to kill this process before the *line*-th line of edge/files.py."""
+    """Return what `sys.settrace` takes to kill this process before the *line*-th line of edge/files/disk.py."""
     left = line
 
     def trace(frame: FrameType, event: str, _: object) -> Any:

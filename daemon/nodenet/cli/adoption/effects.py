@@ -49,7 +49,6 @@ from nodenet.edge.systemd.systemctl import show, systemctl
 
 # How does the node lose what nodenetd wrote below /etc, when nodenet leaves it?
 
-
 RESOLVED = "systemd-resolved.service"
 
 
@@ -105,6 +104,8 @@ async def _read_configuration() -> str | None:
     except Unavailable as error:
         return str(error)
 
+
+# How is one step carried out?
 
 READY_SECONDS = 300.0
 STOP_SECONDS = 180.0

@@ -1,4 +1,4 @@
-"""What is this node like before it is adopted or handed back? Nothing is changed."""
+"""What is this node like before it is adopted or handed back, and where are the profiles of its bridges kept?"""
 
 from __future__ import annotations
 
@@ -77,7 +77,6 @@ from nodenet.edge.systemd.systemctl import is_switched_off, show
 # bridge first. nodenet's profiles of br-ex are on the disk. To hand a node back while it runs, NetworkManager keeps
 # these in its memory only, and the uplink's former profile goes back to the disk: NetworkManager reads it at the next
 # boot.
-
 
 RECORD = PurePosixPath("/var/lib/nodenet/bridge.json")
 INTENT = PurePosixPath("/var/lib/nodenet/bridge-intent.json")
@@ -185,6 +184,8 @@ def _is_kept(path: str) -> bool:
     return PurePosixPath(path).is_relative_to(KEYFILES)
 
 
+# What is this node like before it is adopted or handed back? Nothing is changed.
+
 NOT_SEEN = "Look at `systemctl status NetworkManager ovs-vswitchd dbus`; without them it is not known who made br-ex"
 UNITS = (*EVERY_UNIT, *OURS, *COMPANIONS, DNS, MTU_MIGRATION)
 
@@ -289,7 +290,6 @@ def changed_node_file(settings: Settings) -> str:
 #
 # It runs only where a unit file of that chain exists and the node is not adopted. Where the question cannot be
 # answered, nodenetd starts.
-
 
 log = structlog.get_logger()
 

@@ -48,7 +48,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     """Print the findings; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
     from nodenet.cli.day_one.findings import gathered  # noqa: PLC0415
-    from nodenet.core.day_one import rules as report  # noqa: PLC0415
+    from nodenet.core.day_one import rules  # noqa: PLC0415
     from nodenet.core.node_file.finding import Severity  # noqa: PLC0415
 
     listing = folder.listed(arguments.path)
@@ -56,11 +56,11 @@ def run_check(arguments: argparse.Namespace) -> int:
     if not files and not found:
         raise UsageInvalid(f"{arguments.path} has no node file", remedy="Node files end in .yml or .yaml")
     if arguments.json:
-        print(json.dumps(report.document(found, files), indent=2))
+        print(json.dumps(rules.document(found, files), indent=2))
     else:
         findings.printed(found)
         sys.stderr.flush()
-        print(report.summary(found, files))
+        print(rules.summary(found, files))
     if any(each.severity is Severity.ERROR for each in found):
         return 65
     return 1 if found and arguments.strict else 0

@@ -1,4 +1,8 @@
-"""How are findings printed on standard error, with the lines that they are about?"""
+"""Which findings does a check have in all, and how are they printed, with the lines that they are about?
+
+Node files are judged by our rules, then by one libnmstate for all of them. Beside them are the folder, install-config,
+hosts and MachineConfigs.
+"""
 
 from __future__ import annotations
 
@@ -29,6 +33,9 @@ from nodenet.core.node_file.translate import finding_of
 from nodenet.core.node_file.values import text
 from nodenet.core.node_file.yaml_text import Block, Misread, Node
 from nodenet.core.value import frozen
+
+if TYPE_CHECKING:
+    from nodenet.edge.nmstate.client import Transaction
 
 
 def refuse(files: Mapping[str, bytes], step: Step) -> None:
@@ -72,16 +79,6 @@ class Lines:
                 content = b""
             self._lines = content.decode(errors="replace").split("\n")
         return self._lines[number - 1] if 0 < number <= len(self._lines) else None
-
-
-# Which findings does a check have in all: from node files, folder, install-config, hosts and MachineConfigs?
-
-
-# How are node files judged? By our rules, then by one libnmstate for all of them.
-
-
-if TYPE_CHECKING:
-    from nodenet.edge.nmstate.client import Transaction
 
 
 @frozen

@@ -15,7 +15,6 @@ from nodenet.core.errors import NodeFileInvalid, UsageInvalid
 
 # An Ignition configuration that carries node files or keyfiles; with --extract, the files of one.
 
-
 MOST_IGNITION_BYTES = 32 << 20
 
 
@@ -63,7 +62,6 @@ def _extract_ignition(arguments: argparse.Namespace) -> int:
 
 
 # A MachineConfig that carries node files, a hint, or settings; with --extract, the files of a MachineConfig.
-
 
 MOST_BYTES = 4 << 20
 
@@ -187,7 +185,7 @@ def add_secret(parser: argparse.ArgumentParser) -> None:
 def run_secret(arguments: argparse.Namespace) -> int:
     """Print or write them; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
-    from nodenet.core.day_one import manifests as bare_metal_host  # noqa: PLC0415
+    from nodenet.core.day_one import manifests  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     if arguments.extract is not None:
@@ -197,8 +195,8 @@ def run_secret(arguments: argparse.Namespace) -> int:
         raise UsageInvalid("FILE and --host are needed", remedy="Or read Secrets with --extract FILE --out DIR")
     content = folder.read(arguments.path)
     try:
-        secret = bare_metal_host.secret(arguments.host, content)
-        host = bare_metal_host.host_patch(arguments.host)
+        secret = manifests.secret(arguments.host, content)
+        host = manifests.host_patch(arguments.host)
     except ArtefactInvalid as error:
         raise folder.invalid("--host", error) from error
     findings.refuse({str(arguments.path): content}, Step.FIRST)
@@ -210,22 +208,22 @@ def run_secret(arguments: argparse.Namespace) -> int:
 
 
 def _manifest(arguments: argparse.Namespace) -> str:
-    from nodenet.core.day_one import manifests as bare_metal_host  # noqa: PLC0415
+    from nodenet.core.day_one import manifests  # noqa: PLC0415
     from nodenet.core.day_one.manifests import named  # noqa: PLC0415
 
     text = folder.read(arguments.bmh, folder.MOST_MANIFEST_BYTES).decode()
     try:
-        return named(text, arguments.host, bare_metal_host.secret_name(arguments.host))
+        return named(text, arguments.host, manifests.secret_name(arguments.host))
     except ArtefactInvalid as error:
         raise folder.invalid(arguments.bmh, error) from error
 
 
 def _extract_secret(arguments: argparse.Namespace) -> int:
-    from nodenet.core.day_one import manifests as bare_metal_host  # noqa: PLC0415
+    from nodenet.core.day_one import manifests  # noqa: PLC0415
 
     text = folder.read(arguments.extract, folder.MOST_MANIFEST_BYTES).decode()
     try:
-        files = bare_metal_host.node_files_in(text)
+        files = manifests.node_files_in(text)
     except ArtefactInvalid as error:
         raise folder.invalid(arguments.extract, error) from error
     folder.extracted(files, arguments)
@@ -253,7 +251,7 @@ def add_install_config(parser: argparse.ArgumentParser) -> None:
 def run_install_config(arguments: argparse.Namespace) -> int:
     """Print or write it; return the exit code. Raises NodenetError."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
-    from nodenet.core.day_one import manifests as install_config  # noqa: PLC0415
+    from nodenet.core.day_one import manifests  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     if arguments.extract:
@@ -261,13 +259,13 @@ def run_install_config(arguments: argparse.Namespace) -> int:
     text = folder.read(arguments.path, folder.MOST_MANIFEST_BYTES).decode()
     try:
         if arguments.extract:
-            return _extract_install_config(install_config.network_configs(text), arguments)
+            return _extract_install_config(manifests.network_configs(text), arguments)
         contents = folder.node_files(arguments.node_files)
         files = {name: content.decode() for name, content in contents.items()}
-        by_host = _by_host(install_config.hosts(text), files, folder.mapped(arguments.map))
+        by_host = _by_host(manifests.hosts(text), files, folder.mapped(arguments.map))
         used = {name: contents[name] for name in by_host.values()}
         findings.refuse(folder.shown(arguments.node_files, used), Step.FIRST)
-        made = install_config.fill(text, {host: files[name] for host, name in by_host.items()})
+        made = manifests.fill(text, {host: files[name] for host, name in by_host.items()})
     except ArtefactInvalid as error:
         raise folder.invalid(arguments.path, error) from error
     folder.write(made.text, arguments)

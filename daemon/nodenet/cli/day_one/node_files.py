@@ -15,6 +15,9 @@ from nodenet.core.day_one.reading import ArtefactInvalid
 from nodenet.core.errors import NodeFileInvalid, Unavailable, UsageInvalid
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 
+if TYPE_CHECKING:
+    from nodenet.core.day_one.document import Row
+
 # The document of the first step: the same addresses without Open vSwitch, for the deployment image.
 
 
@@ -32,7 +35,6 @@ def run_early(arguments: argparse.Namespace) -> int:
     """Write them; return the exit code. Raises NodenetError, with nothing written when one file is refused."""
     from nodenet.cli.day_one import findings  # noqa: PLC0415 - the command line itself needs no library
     from nodenet.core.day_one import document  # noqa: PLC0415
-    from nodenet.core.day_one import document as early  # noqa: PLC0415
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
 
     folder.needs_folder_output(arguments)
@@ -41,7 +43,7 @@ def run_early(arguments: argparse.Namespace) -> int:
     findings.refuse(folder.shown(arguments.path, files), Step.BOTH)
     for name, content in files.items():
         try:
-            made[name] = early.render(early.early(document.read(content.decode()))).encode()
+            made[name] = document.render(document.early(document.read(content.decode()))).encode()
         except ArtefactInvalid as error:
             raise folder.invalid(name, error) from error
     folder.write_all(made, arguments)
@@ -142,7 +144,6 @@ async def _generated(text: str) -> tuple[dict[str, str], tuple[str, ...]]:
 
 # A first node file from a running host, or from a state that was saved there.
 
-
 MOST_STATE_BYTES = 16 << 20
 
 
@@ -233,10 +234,6 @@ async def _not_expressed(text: str, state: dict[str, Any]) -> list[str]:
 
 
 # Which node file each host gets, and what each file configures, as a table.
-
-
-if TYPE_CHECKING:
-    from nodenet.core.day_one.document import Row
 
 
 def add_show(parser: argparse.ArgumentParser) -> None:

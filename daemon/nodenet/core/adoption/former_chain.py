@@ -144,7 +144,6 @@ def _drop_in(*lines: str) -> bytes:
 
 # How is it remembered on disk how far an adoption is?
 
-
 PATH = PurePosixPath("/var/lib/nodenet/adoption.json")
 VERSION = 1
 REMEDY = "`nodenetctl adopt` completes the way to nodenet, `nodenetctl hand-back` the way to the former chain"
@@ -193,6 +192,8 @@ def parse(content: bytes) -> AdoptionRecord:
         raise ValueError("not a record: a value has another type")
     return record
 
+
+# Why does systemd skip nodenetd? It does not start then, and there is nothing to wait for.
 
 PROPERTIES = "LoadState,ActiveState,Job,Result,ExecCondition,ConditionResult,ConditionTimestampMonotonic"
 """What ``systemctl show`` is asked for."""

@@ -53,7 +53,6 @@ from nodenet.core.stage_name import StageName
 #
 # Nothing was changed when one of these is raised: it is asked before the first step.
 
-
 NOT_BACK = "this node cannot be handed back"
 _WORD = re.compile(r"[0-9a-fA-F.:]+")
 
@@ -228,6 +227,8 @@ def _unfinished(facts: AdoptionFacts) -> _Answers:
     if facts.unfinished:
         yield facts.unfinished, "Look at `nodenetctl status`, and try again when configure-ovs is done"
 
+
+# Which steps does it still need? None: there is nothing to do.
 
 NOTHING_TO_ADOPT = "This node is adopted already: there is nothing to do."
 NOTHING_TO_HAND_BACK = "This node is not adopted: there is nothing to hand back."

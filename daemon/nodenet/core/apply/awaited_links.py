@@ -69,6 +69,10 @@ def _in_words(link: Link, speed: int) -> str:
     return f"{link.name} ({', '.join(filter(None, words))})"
 
 
+# Which links of a node file does NetworkManager still activate, at its start?
+#
+# Only these are waited for, never the end of that start: where no DHCP server answers on any link, that takes minutes.
+
 GRACE_SECONDS = 3.0
 """How long NetworkManager may take to find its links, and a DHCP server to answer: what works before the apply is what
 the probes compare with."""

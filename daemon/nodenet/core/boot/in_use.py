@@ -9,7 +9,6 @@ from nodenet.core.boot.outcome import Problem
 from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import published_files
-from nodenet.core.node_ip import published_files as kubelets
 from nodenet.core.node_ip.published_files import (
     CRIO,
     FLAG,
@@ -42,7 +41,7 @@ def other_than_published(
     of the kubelets that run.
     """
     wired = replace(publication, wiring=Wiring(rancher=tuple((unit, False) for unit in RANCHER)))
-    running = [unit for unit in kubelets.UNITS if environments.get(unit) is not None]
+    running = [unit for unit in published_files.UNITS if environments.get(unit) is not None]
     return (
         two_kubelets(running)
         or not_in_use(published_files.files(wired), environments)
@@ -85,10 +84,10 @@ def other_node_ip(arguments: Arguments, node_ips: Sequence[IPAddress]) -> Proble
     for unit, words in arguments.items():
         if words is None:
             continue
-        value = kubelets.given(words)
+        value = published_files.given(words)
         if value is None:
             cause = f"{PEOPLE[unit]} runs without {FLAG}, so that it chooses its node IP itself; published is {wanted}"
-        elif not kubelets.means(value, node_ips):
+        elif not published_files.means(value, node_ips):
             cause = f"{PEOPLE[unit]} runs with {FLAG}={value}; published is {wanted}"
         else:
             continue

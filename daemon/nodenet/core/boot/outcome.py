@@ -192,6 +192,11 @@ def again_of(outcome: Outcome) -> Again:
     return outcome.again or NOT_AGAIN
 
 
+# Which outcome has a stage that raised an unexpected error? One with a cause, a count and a budget.
+#
+# Such an error never ends the daemon. The stage is tried again with a back-off. When the budget is spent the stage has
+# failed; after that it is tried again more rarely.
+
 TRIES = 5
 BUDGET_SECONDS = 300.0
 """Kubelet waits: no further try holds the boot back once so much time has passed since the first error."""

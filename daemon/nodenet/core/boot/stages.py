@@ -1,7 +1,7 @@
 """Where is the boot, what comes next, and may kubelet start?
 
-Everything that decides about stages is in this file: their order, the statuses, which status may follow
-which, when READY=1 is due and what the node's health is. The reconciler asks and has no rules.
+Everything that decides about the stages of a boot is in this room: here which stage is next, when READY=1 is due and
+what the node's health is; in ``stage_state`` which status may follow which. The reconciler asks and has no rules.
 """
 
 from __future__ import annotations

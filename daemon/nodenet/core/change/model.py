@@ -15,8 +15,8 @@ removed. The result is one write of one file, so there is no moment in which a c
 NetworkManager rolls its checkpoint back if it still has it; then profiles and links are made what the record says. That
 second part is a difference (``way_back``) between a record and what there is, so it may be interrupted anywhere and run
 again. It needs no note of how far it came but for links whose profile has its settings again and is not in force yet.
-After a power cut the keyfiles come back as files, before NetworkManager reads them (``keyfiles``); the difference is
-empty then.
+After a power cut the keyfiles come back as files, before NetworkManager reads them (``keyfiles_back``); the difference
+is empty then.
 
 Who undoes? The process that has the change open, where the change fails in its hands. Everything else is one case: a
 change is open and no process works on it, because nodenetd was killed, stopped, or lost its power, or because the

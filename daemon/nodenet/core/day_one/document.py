@@ -1,4 +1,4 @@
-"""What does an NMState document say, for the checks and tables of day one? Read with the types of YAML 1.2."""
+"""What does an NMState document say, for the tables and the first step of day one? Read with the types of YAML 1.2."""
 
 from __future__ import annotations
 
@@ -79,7 +79,6 @@ def name_servers(document: Document) -> tuple[str, ...]:
 # A file named ``cluster`` is for every host that has no file (docs: the node file). An address that two files
 # configure is a duplicate on the wire.
 
-
 CLUSTER = "cluster"
 
 
@@ -127,6 +126,10 @@ def _row(
         duplicates=tuple(dict.fromkeys(str(item.ip) for item in listed if times[item.ip] > 1)),
     )
 
+
+# Which document configures the same addresses before Open vSwitch exists? The first of the two steps of day one.
+#
+# The IP configuration of each bridge's own interface goes to the link below the bridge; routes follow; DNS stays.
 
 IP = ("ipv4", "ipv6")
 _LEFT_OUT = frozenset({"interfaces", "routes", "ovs-db", "ovn", "hostname"})

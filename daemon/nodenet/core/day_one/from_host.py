@@ -19,7 +19,6 @@ from nodenet.core.ip import OVN_BRIDGE, IPNetwork, is_masquerade, masquerade_sho
 #
 # Sources: nm-settings-nmcli(5), the kernel's bonding.rst, ip-link(8), and NMState's API reference.
 
-
 MTU = 1500
 ROUTE_METRIC: Mapping[str, int] = {
     "ethernet": 100,
@@ -115,7 +114,6 @@ def beyond_defaults(found: Mapping[str, object], defaults: Mapping[str, object])
 
 
 # Which IP configuration does a link of a running host have, in keys of a node file? Leases are not configuration.
-
 
 State = Mapping[str, Any]
 _LIFETIMES = ("valid-life-time", "valid-left", "valid-lft")
@@ -225,6 +223,8 @@ def _is_link_local(text: str) -> bool:
     except ValueError:
         return True
 
+
+# Which node file gives a new host the network of this one?
 
 HIDDEN = "<_password_hid_by_nmstate>"
 PINNED = frozenset({"token", "auto-route-metric"})

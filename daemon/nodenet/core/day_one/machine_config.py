@@ -1,6 +1,7 @@
-"""How are node files written into a MachineConfig, and how are they read back? (machineconfiguration.openshift.io/v1)
+"""What does install-config say of the cluster, and how do node files get into a MachineConfig and back?
 
-The object is written with fixed lines and base64, so that the same files give the same bytes.
+The MachineConfig (machineconfiguration.openshift.io/v1) is written with fixed lines and base64, so that the same files
+give the same bytes.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 from nodenet.core.node_ip.policy import parse_value
 from nodenet.core.settings.parse import parse
 from nodenet.core.value import frozen
+
+# Which hosts do install-config and BareMetalHosts have, and which networks and VIPs has the cluster?
 
 PLATFORMS_WITH_VIPS = ("baremetal", "vsphere", "openstack", "nutanix")
 INSTALL_CONFIG_HOSTS = ("platform", "baremetal", "hosts")
@@ -165,7 +168,6 @@ def bare_metal_hosts(file: str, documents: list[Block]) -> tuple[tuple[Host, ...
 
 # How are files written into an Ignition configuration, and read back? (Ignition's specification, v3.2.0)
 
-
 IGNITION_VERSION = "3.2.0"
 _READ = "3."
 """Every version 3 has ``storage.files`` in this shape."""
@@ -225,6 +227,8 @@ def _mapping(found: object, place: str) -> Mapping[str, Any]:
         raise ArtefactInvalid(f"{place} is not a mapping")
     return found
 
+
+# How is a MachineConfig written, and how are its files read back?
 
 MOST_BYTES = 1 << 20
 """What an object may have at the most: etcd refuses larger requests (1.5 MiB), base64 and metadata included."""
@@ -298,7 +302,6 @@ def place_of(path: PurePosixPath, node_file_dir: PurePosixPath) -> PurePosixPath
 
 # How does a hint for the node IP reach a node? In the environment file that the node's other tools read, too.
 
-
 HINT_PATH = PurePosixPath("/etc/default/nodeip-configuration")
 VARIABLE = "KUBELET_NODEIP_HINT"
 """The name that every release of the node's other tools knows."""
@@ -319,7 +322,6 @@ def hint_file(hint: str) -> CarriedFile:
 # Which settings of nodenetd follow from install-config, so that VIPs are typed once?
 #
 # The file is for ``/etc/nodenet/nodenet.toml.d``; an administrator's later file wins over it, key by key.
-
 
 SETTINGS_PATH = PurePosixPath("/etc/nodenet/nodenet.toml.d/20-cluster.toml")
 USER_MANAGED = "UserManaged"

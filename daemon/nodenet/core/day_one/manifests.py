@@ -98,7 +98,6 @@ def content_in(found: object) -> bytes:
 
 # How does a BareMetalHost get the name of its Secret? In the text of its manifest, where every other byte stays.
 
-
 FIELD = "preprovisioningNetworkDataName"
 _KIND = "BareMetalHost"
 
@@ -175,6 +174,11 @@ def _prove_host(before: str, after: str, host: str, secret: str) -> None:
     if old != new:
         raise ArtefactInvalid(f"`{FIELD}` cannot be inserted into {host} without changing more: check the indentation")
 
+
+# How do node files get into install-config: ``platform.baremetal.hosts[].networkConfig``?
+#
+# The text of a node file is inserted as it is, indented, behind the last line of its host. The result is read again
+# before it is returned: nothing but the inserted keys may differ from what was there.
 
 NAME = "install-config"
 HOSTS = ("platform", "baremetal", "hosts")

@@ -79,7 +79,6 @@ def checked_path(path: object, place: str) -> PurePosixPath:
 # block lists, scalars of one line and literal blocks: what people and tools write. It returns the same tree as
 # ``core.node_file.yaml_text``, and gives up at the first line that it does not know, for the general reader to read.
 
-
 _STRANGE = re.compile(r"[^\n\x20-\x7e\xa1-\u167f]")
 _KEY = re.compile(r"([A-Za-z0-9_][\w./@-]*|\"[^\"\\]*\"|'[^']*') *:(?: +(.*))?$", re.ASCII)
 _PLAIN = re.compile(r"(?:[\w./+~(]|[-:][^ \]\[{},#-])[^#]*(?:(?<! )#[^#]*)*")
@@ -272,6 +271,8 @@ def _moved(node: Node, lines: int, columns: int) -> Node:
         node.size,
     )
 
+
+# How is any YAML text of day one read? By this reader, else by the general one.
 
 MOST_SLOW = 4 << 20
 """Characters that the general reader gets: it needs a minute for four million."""

@@ -155,6 +155,8 @@ def ordered(findings: Iterable[Found]) -> list[Found]:
     return sorted(dict.fromkeys(findings), key=lambda each: (each.file, each.line, each.column, each.rule.word))
 
 
+# Is this a file of another tool, and what should the user do with it? Recognised by its content and by its name.
+
 _TEMPLATE = re.compile(
     r"\{\{-?\s*(?!capture\.)[\w.$\"'|( ](?!capture\.)|\{%-?\s*\w+|<%=?\s*\w+|\$\{[A-Za-z_]\w*\}|@@[A-Z_]+@@"
     r"|\$\([a-z][a-z0-9_-]*\)"
@@ -250,6 +252,8 @@ def named_for_another_tool(name: str) -> tuple[Rule, str, str] | None:
             return rule, *said
     return None
 
+
+# How are the findings printed: for people and as JSON? A line of a file is quoted only if it cannot hold a secret.
 
 LONGEST_LINE = 160
 Lines = Callable[[str, int], str | None]

@@ -19,7 +19,6 @@ from nodenet.core.value import frozen
 #
 # The text is never emitted from its values: comments, order, anchors and quoting belong to the person who wrote it.
 
-
 MOST_CHARACTERS = 64 << 20
 
 
@@ -109,7 +108,6 @@ def _last_leaf(node: Any) -> Any:  # noqa: ANN401  (nodes of the parser have no 
 
 
 # How is a document written as YAML with comments behind its lines? Block style, the same bytes for the same values.
-
 
 _PLAIN = re.compile(r"[\w/.][\w./@+:-]*", re.ASCII)
 _IPV4 = re.compile(r"\d{1,3}(\.\d{1,3}){3}", re.ASCII)

@@ -123,6 +123,12 @@ def difference(older: Entry, newer: Entry) -> list[str]:
     ]
 
 
+# What have earlier node files made that the present one does not name?
+#
+# NMState leaves alone what a file does not name. Each entry of the history therefore knows what nodenet has made on the
+# node by then, and from which entry it is: links that were not there before, routes, and the MTU of links. A link or
+# route that is gone, or was there before, does not count: what another program made is never left over.
+
 Owned = Mapping[str, Mapping[str, Any]]
 """``links``: name → type and number of the entry; ``routes``: the route in words → its values and number; ``mtu``: link
 → what it was before, and number."""

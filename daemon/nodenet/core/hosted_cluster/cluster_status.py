@@ -241,6 +241,8 @@ def with_times(found: Iterable[Condition], before: object, generation: int, now:
     ]
 
 
+# Which status follows from all reports?
+
 API_OWNER, INGRESS_OWNER = "apiServerInternalIpOwner", "ingressIpOwner"
 OWNERS = {API_OWNER: Purpose.API, INGRESS_OWNER: Purpose.INGRESS}
 
@@ -325,6 +327,11 @@ def operator_status(conditions: Sequence[Mapping[str, Any]], version: str) -> di
         ],
     }
 
+
+# What does a new status report: in the log, and as Events of the object?
+#
+# ``kubectl describe hostednetservices cluster`` prints the Events: each VIP that moves, each phase of a migration, and
+# each condition that changes.
 
 EVENTS = "/api/v1/namespaces/default/events"
 """Events of an object without a namespace are in this one."""

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from nodenet.core import metrics as program
+from nodenet.core import metrics
 from nodenet.core.hosted_cluster.cluster_status import FALSE, OWNERS, TRUE, UNKNOWN
 from nodenet.core.hosted_cluster.node_report import Stack
 from nodenet.core.metrics import Family, Histogram, Kind
@@ -65,7 +65,7 @@ def text(version: str, figures: Figures, requests: int, status: Mapping[str, Any
     """Return the text. *requests*: how many were sent; *status*: the object's, None for an operator that waits."""
     lines = _of_the_operator(version, figures, requests, leads=status is not None)
     # What an operator that waits knows of the status would be old.
-    return program.text([*lines, *(_of_status(status) if status is not None else ())])
+    return metrics.text([*lines, *(_of_status(status) if status is not None else ())])
 
 
 def _of_the_operator(version: str, figures: Figures, requests: int, *, leads: bool) -> Iterator[str]:

@@ -123,6 +123,8 @@ def _texts(addresses: Collection[IPAddress]) -> list[str]:
     return sorted(map(str, addresses))
 
 
+# Which address does ``api-int`` have, and whose load balancer is that?
+
 Addresses = tuple[IPAddress, ...]
 REPLACED = ", and api-int is "
 """What the problem says where another address takes the place of one where the API does not answer."""

@@ -150,6 +150,8 @@ def _checksum(body: bytes) -> bytes:
     return hashlib.sha256(body).hexdigest().encode()
 
 
+# What does this node know about its cluster, from all three sources?
+
 Documents = Mapping[Origin, Any]
 NONE: Mapping[Origin, Spec] = MappingProxyType({})
 

@@ -181,6 +181,8 @@ def to_set(present: Mapping[str, str]) -> dict[str, str]:
     return {name: "1" for name in SYSCTLS if present.get(name, "1") != "1"}
 
 
+# Has nodenet-hosted decided, does this node's DNS answer, and what is wrong if not?
+
 PATIENCE_SECONDS = 30.0
 """How long READY waits: a kubelet that never starts would keep the API servers from running at all."""
 LOOK_SECONDS = 1.0

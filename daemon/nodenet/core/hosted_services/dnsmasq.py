@@ -71,6 +71,8 @@ def is_believed(one: Listening, services: Collection[int], trust: ClusterDnsTrus
     return one.group in services or (trust is ClusterDnsTrust.ROOT and one.uid == ROOT)
 
 
+# What does the configuration say, and what the hosts file?
+
 RUN = "/run/nodenet/hosted"
 HOSTS = f"{RUN}/hosts"
 BUS_NAME = "org.nodenet1.Dnsmasq"

@@ -1,6 +1,6 @@
 """Which hosted services does this node run, which VIPs may it hold, and why?
 
-The rules are those of DESIGN.md and docs/hosted-services.md: the control plane carries API and ingress VIPs, workers
+The rules are those of docs/hosted-services.md: the control plane carries API and ingress VIPs, workers
 carry ingress VIPs, remote workers none. Workers balance the API for their own programs if a setting asks for it. A node
 that is not in the cluster's list never speaks VRRP. If another node reports a VIP as its own address, the cluster keeps
 the VIP: this is reported, and the wire shows who holds it.

@@ -2,7 +2,7 @@
 
 A slow answer is not a dead service, and the holder of a VIP is given more patience than a candidate: when all API
 servers fail together, each candidate's weight has fallen before the holder's, and when they come back the holder's
-rises first. So the VIP stays where it is.
+rises first. So the VIP stays where it is. A certificate that has expired is named with its date.
 """
 
 from __future__ import annotations
@@ -73,6 +73,9 @@ def _parts(content: bytes) -> Iterator[tuple[int, bytes]]:
             raise ValueError("it is cut off")
         yield tag, value
         at += length
+
+
+# How healthy is a service after its last checks?
 
 
 class Answer(StrEnum):

@@ -1,4 +1,6 @@
-"""What does keepalived's configuration say on this node? (keepalived.conf(5), RFC 3768, RFC 5798)
+"""What does keepalived's configuration say, whose VRRP reaches it, and which packets ask who holds a VIP?
+
+The configuration: keepalived.conf(5), RFC 3768, RFC 5798.
 
 Router ids, priorities and unicast peers are those of the stack that nodenet replaces, so that old and new nodes form
 one group during an upgrade. nodenet-hosted writes the weight of this node into the tracked files; keepalived runs no
@@ -15,6 +17,11 @@ from nodenet.core.hosted_services.duties import VipDuty
 from nodenet.core.hosted_services.model import Inputs, Options, Place, Purpose, Role, of_family
 from nodenet.core.ip import Family, IPAddress, family_of
 from nodenet.core.value import frozen
+
+# What do the packets look like that ask who holds an address, and those that answer?
+#
+# ARP probes (RFC 5227: without a sender address they change no cache) and neighbour solicitations (RFC 4861). A packet
+# that is not understood is None: any host of the LAN can send one.
 
 ARP_ETHERTYPE = 0x0806
 BROADCAST = b"\xff" * 6
@@ -85,6 +92,8 @@ def shown(mac: bytes) -> str:
     """Return a MAC as people write it."""
     return mac.hex(":")
 
+
+# What does the configuration say?
 
 RUN = "/run/nodenet/hosted"
 WEIGHT_FILES = {Purpose.API: f"{RUN}/api-weight", Purpose.INGRESS: f"{RUN}/ingress-weight"}

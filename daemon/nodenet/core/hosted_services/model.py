@@ -266,6 +266,10 @@ def _subnet(address: Address, snapshot: Snapshot) -> IPNetwork:
     return ip_network(f"{address.address}/{address.prefix_length}", strict=False)
 
 
+# Which files and which units do hosted services have on a node?
+#
+# nodenetd writes dnsmasq's files, nodenet-hosted all others; both make them from the same plan.
+
 RUN = PurePosixPath("/run/nodenet/hosted")
 HOSTS = RUN / "hosts"
 """The names that dnsmasq answers from disk (hosts(5))."""

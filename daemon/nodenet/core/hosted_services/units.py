@@ -1,4 +1,7 @@
-"""What happens to the unit of a hosted service, how often, and does another stack serve in its place?"""
+"""What happens to the unit of a hosted service, how often, and does another stack serve in its place?
+
+And how do programs see the services on the bus?
+"""
 
 from __future__ import annotations
 
@@ -228,6 +231,8 @@ def _reasons(service: Service, others: Others, ports: Collection[int]) -> Iterat
     if service is Service.KEEPALIVED and others.speakers:
         yield "another program of this node speaks VRRP: see `ss -lwnp`, and stop it"
 
+
+# What does nodenet-hosted offer on the bus? The contract is ``units/dbus/org.nodenet1.Hosted.xml``.
 
 PATH = "/org/nodenet1/hosted"
 HOSTED = Interface(

@@ -123,8 +123,8 @@ def weight_of(stance: Stance, purpose: Purpose, healthy: Iterable[int]) -> int:
 # May an instance of VRRP on this node advertise its VIP? What must hold, in one place.
 #
 # 1. This node may hold the VIP (``duties``). Otherwise keepalived has no such instance.
-# 2. No other stack of this node speaks VRRP (``two_stacks``). Otherwise keepalived does not run.
-# 3. No host that is no node answered for it before this node took part (``stance``).
+# 2. No other stack of this node speaks VRRP (``units.why_waiting``). Otherwise keepalived does not run.
+# 3. No host that is no node answered for it before this node took part (``next_stance``).
 # 4. Advertisements are exchanged with the peers, in the family of this VIP: in dual stack the other family says nothing
 #    about it.
 #

@@ -1,4 +1,4 @@
-"""What do the kernel's answers mean: headers, dumps, and links? (rtnetlink(7), linux/rtnetlink.h)
+"""What do the kernel's answers mean: headers, dumps, links, events? (rtnetlink(7), linux/rtnetlink.h)
 
 Bytes in, values out. The fixed header of a message is looked at first: of a full routing table only the few routes
 that matter to node IP selection are decoded.

@@ -126,6 +126,13 @@ def rollback_forgets_dns(version: str) -> bool:
     return numbers < [1, 48]
 
 
+# Does NetworkManager hold a DHCPv4 lease for a link, or only show the one that it has given up?
+#
+# Where a profile is applied again with other IPv4 settings, NetworkManager drops its lease and asks for another one. It
+# leaves the old address on the link for 15 s meanwhile, and shows the old options for good. The two differ in whether
+# such settings were applied, and whether options came since. Of a DHCP client that had no lease yet it is not known
+# whether its first one came before the apply or after it: there the time says whether the address stays.
+
 KEPT_SECONDS = 17.0
 """An address that is still there so long after an apply is held: NetworkManager was asked for nothing new."""
 

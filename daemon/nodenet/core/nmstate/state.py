@@ -1,4 +1,4 @@
-"""What does libnmstate show about one link?
+"""What does libnmstate show about one link, and which part of that has moved to br-ex?
 
 Look-ups in the document of ``libnmstate.show()`` (NMState's schema). A bridge of Open vSwitch and its internal
 interface share a name there; a link's controller is known from the controller's list of ports only.
@@ -116,6 +116,8 @@ def _is_dead_port(item: State) -> bool:
     """Whether only the database of Open vSwitch knows it: libnmstate shows a port whose link is gone as up."""
     return _kind(item) == "unknown" and "controller" in item and not item.get("mac-address")
 
+
+# Which part of a node file has moved to br-ex, so that it is not expected on the link that the file names?
 
 IP = frozenset({"ipv4", "ipv6", "wait-ip"})
 """What moves of an interface (NMState's keys)."""

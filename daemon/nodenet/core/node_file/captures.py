@@ -182,7 +182,6 @@ def _no_part(path: Path, column: int) -> CaptureWrong:
 
 # What do captures find?
 
-
 State = Mapping[str, Any]
 
 

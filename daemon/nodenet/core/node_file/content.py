@@ -136,7 +136,6 @@ def _is_ovs(link: Block) -> bool:
 
 # What is wrong with the node files of a directory when they are looked at together?
 
-
 EMPTY = "the file asks for nothing, and {} would be the node file without it"
 
 

@@ -165,7 +165,6 @@ def _rank_of_default(route: Block) -> tuple[str, str, str] | None:
 # Every program accepts a gateway outside the subnets of its link, but it never answers. This is a warning only: the
 # link may have addresses that are not in the file (from DHCP or another program).
 
-
 Subnets = list[IPv4Network | IPv6Network]
 _NONE = ("0.0.0.0", "::")  # noqa: S104  (how nmstate writes "no next hop")
 
@@ -242,7 +241,6 @@ def _add_on_link(known: Mapping[tuple[str, int], Subnets], route: Block) -> None
 
 
 # Which static addresses does a node file give to which link?
-
 
 LinkAddress = tuple[str, IPAddress]
 """The name of a link, and an address."""

@@ -122,7 +122,6 @@ def _stems_of(listing: Iterable[str]) -> Iterable[tuple[str, str]]:
 
 # Which MACs does a node file name? Read without a YAML parser: a file of the largest size takes that seconds.
 
-
 _KEY = re.compile(
     r"""^[^#\n]*?\bmac-address["']?\s*:\s*["']?((?:[0-9a-f]{2}[:-]){5}[0-9a-f]{2})\b""", re.IGNORECASE | re.MULTILINE
 )

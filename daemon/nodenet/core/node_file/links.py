@@ -130,7 +130,6 @@ def _names(node: Node | None) -> Iterator[str]:
 #
 # What the file names is what the network must give it (``core.probes.cut_off``).
 
-
 MAIN_TABLE = "main"
 """As the kernel's snapshot names it."""
 _GONE = frozenset({"absent", "down", "ignore"})
@@ -272,6 +271,10 @@ def _table(number: str) -> str:
 def _is_off(section: Block, key: str) -> bool:
     return text(section, key).lower() in NO - {""}
 
+
+# How does a node file read with other names for its links?
+#
+# Only the names are replaced, each in its place: lines, comments and all other values stay as they are written.
 
 KEYS = frozenset(
     {

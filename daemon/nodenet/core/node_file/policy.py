@@ -304,7 +304,6 @@ def _ip(section: Any) -> Any:  # noqa: ANN401
 
 # Which documents did policies lead to on this node?
 
-
 VERSION = 1
 MOST_KEPT = 3
 _HEADING = "# NMState policy"

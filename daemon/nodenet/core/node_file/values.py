@@ -19,7 +19,6 @@ from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 # For an unknown type libnmstate only logs a line: it finds the link by its name, drops the keys of the intended type,
 # and reports success.
 
-
 MADE = frozenset(
     {
         "bond",
@@ -74,6 +73,8 @@ def _remedy(kind: str) -> str:
         return f"Did you mean {' or '.join(map(repr, near))}?"
     return f"Leave `type` out for a link that is there already; the types are: {', '.join(sorted(MADE))}"
 
+
+# Which values can never be applied?
 
 LONGEST_LINK_NAME = 15
 """IFNAMSIZ of linux/if.h, less the terminating NUL."""

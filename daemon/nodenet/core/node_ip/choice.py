@@ -310,6 +310,12 @@ def no_address_yet(link: Link, family: Family | None) -> str:
     return f"{link.name} has carrier, no address yet (DHCP)"
 
 
+# Which links that may give the node its address are set down or given up, although NetworkManager manages them?
+#
+# NetworkManager sets each link up that it manages, to see its carrier. It does so once, and a link that another program
+# or a driver sets down later stays down. Open vSwitch does it too: where its userspace datapath lets a link go, it sets
+# the flags that the link had before, and these may be older than NetworkManager's.
+
 ASKED_FOR = "asked for"
 """In the words of a device that an administrator has disconnected."""
 NOT_MANAGED = ("unmanaged", "unknown")

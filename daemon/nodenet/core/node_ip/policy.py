@@ -1,4 +1,9 @@
-"""Which node IP may be asked for, and what does a hint say?"""
+"""Which node IP may be asked for, and what does a hint say?
+
+A hint is an address, a prefix or the name of a link. An address of this node means that address; another one means its
+subnet. The name of a link means the bridge over it, too. Hints come from the settings and from the environment file
+that administrators know (``/etc/default/nodeip-configuration``, read as systemd.exec(5) describes EnvironmentFile=).
+"""
 
 from __future__ import annotations
 

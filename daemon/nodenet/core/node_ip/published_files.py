@@ -12,6 +12,8 @@ from pathlib import PurePosixPath
 from nodenet.core.ip import IPAddress
 from nodenet.core.value import frozen
 
+# Which variables do an environment file and a drop-in of systemd set?
+
 
 def logical_lines(text: str) -> Iterator[tuple[int, str]]:
     """Yield (number of its first line, line) without comments and empty lines, continuations joined."""
@@ -85,6 +87,12 @@ def _words(content: bytes, wanted: str) -> tuple[str, ...]:
     return tuple(found)
 
 
+# How does the kubelet of this node learn its node IP, and which one does a running kubelet have?
+#
+# kubelet takes it only from `--node-ip` on its command line. OpenShift's unit passes KUBELET_NODE_IP. kubeadm's unit
+# passes variables such as KUBELET_KUBECONFIG_ARGS (10-kubeadm.conf) and KUBELET_EXTRA_ARGS, the administrator's. k3s
+# and RKE2 read files (config.yaml.d) and pass what they read. Units are judged by their ExecStart=, not by a name.
+
 KUBELET = "kubelet.service"
 MICROK8S = "snap.microk8s.daemon-kubelite.service"
 RANCHER = {
@@ -135,6 +143,8 @@ def means(value: str, node_ips: Sequence[IPAddress]) -> bool:
         return False
     return addresses in (list(node_ips), list(node_ips[:1]))
 
+
+# Which files publish the node IPs?
 
 RUN = PurePosixPath("/run/nodeip-configuration")
 PRIMARY, IPV4, IPV6 = RUN / "primary-ip", RUN / "ipv4", RUN / "ipv6"
@@ -270,6 +280,8 @@ def _variables(publication: Publication) -> str:
 def _crio(publication: Publication) -> bytes:
     return f'[Service]\nEnvironment="CONTAINER_STREAM_ADDRESS={publication.node_ips[0]}"\n'.encode()
 
+
+# With which environment does systemd start a unit?
 
 _VARIABLE = re.compile(r"\$([A-Z][A-Z0-9_]*)")
 _PLAIN = re.compile(r'[^"\\%\x00-\x1f]*')

@@ -18,6 +18,11 @@ from nodenet.core.node_ip.policy import OVN_KUBERNETES, UNSET, Hint, Policy
 from nodenet.core.node_ip.rules import Case, is_denied, ranges
 from nodenet.core.value import frozen
 
+# Which links are below a bridge or bond?
+#
+# The kernel names the master of a port. For a port of Open vSwitch that is the datapath, not the bridge: the bridge's
+# own link is then found by its MAC, which it takes from its uplink.
+
 DATAPATH = "ovs-system"
 """The master of every port of Open vSwitch's kernel datapath."""
 OPEN_VSWITCH, TAP, VRF = "openvswitch", "tun", "vrf"
@@ -63,6 +68,8 @@ def _closure(name: str, ports: Mapping[str, set[str]]) -> set[str]:
     return found
 
 
+# Which address is the best?
+
 NO_METRIC = 1 << 32
 """Of an address without a default route: worse than every metric."""
 ROUTER_ADVERTISEMENT = "ra"
@@ -70,7 +77,6 @@ BY_SERVERS = frozenset({ROUTER_ADVERTISEMENT, "dhcp"})
 """The protocols of routes that a router or a DHCP server of the LAN has given."""
 LEASED6 = 128
 """The prefix length of an address that DHCPv6 assigns: the site knows it, and a new card does not change it."""
-"""Where OVN-Kubernetes puts its own address, and the prefix length of its subnet at least."""
 PRIVATE = (ranges("10.0.0.0/8", "fc00::/7"), ranges("172.16.0.0/12"), ranges("192.168.0.0/16"))
 """RFC 1918 and RFC 4193; 100.64.0.0/10 is public, as in the tool that nodenet replaces."""
 

@@ -2,7 +2,7 @@
 
 ``select`` is pure: one kernel snapshot and the policy in, the node IPs and a verdict for every address out. ``rules``
 has the rules that reject an address, ``ranking`` the order of preference, ``choice`` decides between families and about
-the last publication, ``pending`` says what may still come, ``own_vips`` which VIPs are this node's own addresses.
+the last publication, ``pending`` says what may still come and which VIPs are this node's own addresses.
 """
 
 from __future__ import annotations

@@ -12,8 +12,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Iterator, Mapping
 
-from nodenet.core.kernel import neighbours, rtnetlink
-from nodenet.core.kernel import rtnetlink_messages as routes
+from nodenet.core.kernel import neighbours, rtnetlink, rtnetlink_messages
 from nodenet.core.kernel.neighbours import Neighbour
 from nodenet.core.kernel.rtnetlink_messages import ADDRESS_REQUEST, RTM_GETADDR, addresses
 from nodenet.core.kernel.snapshot import Address, AddressFlag, Route
@@ -84,7 +83,7 @@ RTM_GETNEIGH = 30
 QUESTIONS = {
     Kind.ADDRESS: (RTM_GETADDR, ADDRESS_REQUEST),
     Kind.NEIGHBOUR: (RTM_GETNEIGH, struct.pack("=BxxxiHBB", 0, 0, 0, 0, 0)),
-    Kind.ROUTE: (routes.RTM_GETROUTE, routes.route_request(0, unicast=False)),
+    Kind.ROUTE: (rtnetlink_messages.RTM_GETROUTE, rtnetlink_messages.route_request(0, unicast=False)),
 }
 """Kind → message and body that ask for all of them."""
 _NEW = {Kind.ADDRESS: 20, Kind.NEIGHBOUR: 28, Kind.ROUTE: 24}
@@ -113,8 +112,8 @@ def things(kind: Kind, body: memoryview, names: Mapping[int, str]) -> Iterator[T
             if found is not None and is_of_another(found) and (name := names.get(found.link_index)):
                 yield Thing(kind, name, (str(found.address),), bytes(body).hex())
         case Kind.ROUTE if body[0] in (rtnetlink.AF_INET, rtnetlink.AF_INET6):
-            raw = routes.raw_route(body)
-            route = routes.route(raw, names)
+            raw = rtnetlink_messages.raw_route(body)
+            route = rtnetlink_messages.route(raw, names)
             if is_of_another(route) and len(route.next_hops) == len(raw.hops) == 1:  # of several none is one link's
                 (hop,) = route.next_hops
                 table = str(rtnetlink.number(rtnetlink.attributes(body, _ROUTE_BODY).get(15)) or body[4])

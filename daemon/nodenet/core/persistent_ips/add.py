@@ -202,6 +202,8 @@ def _busy(claim: Claim, other: str) -> CniError:
     return CniError(Code.TRY_AGAIN, text, "The pod starts when the other one has ended. Replicas need a claim each")
 
 
+# In which order does ADD do its steps?
+
 ROUNDS = 5
 """How often a claim is read again that changed in between."""
 SLOW = "The pod is tried again by itself; look at `nodenetctl claims` and at the API server"

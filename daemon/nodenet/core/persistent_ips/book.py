@@ -36,7 +36,6 @@ from nodenet.core.value import frozen
 # The schema: ``reservation`` by network, address and Lease UID; ``attachment`` by container and interface; ``pod`` by
 # pod UID, interface and network; ``network`` by name.
 
-
 Row = tuple[str, str, str]
 
 
@@ -146,6 +145,9 @@ _READERS: Mapping[str, Callable[[Mapping[str, Any]], Record]] = {
     "pod": _pod,
     "network": _network,
 }
+
+
+# What does this node know, from its records and from the claims of the cluster?
 
 
 @frozen

@@ -57,7 +57,6 @@ def _by_address(document: Mapping[str, Any]) -> dict[tuple[str, str], Mapping[st
 
 # How do the addresses of persistent IPs look on a terminal?
 
-
 HEADINGS = ("NETWORK", "ADDRESS", "STATE", "CLAIM", "POD", "NODE", "SINCE")
 NOTHING = "No addresses: no claim and no pod of this node has one"
 

@@ -156,7 +156,6 @@ def check_document(book: Book, leases: Iterable[Lease], found: Iterable[tuple[Di
 
 # Which addresses does this node know, in which state, and whose are they? The document of ``nodenetctl claims``.
 
-
 SCHEMA_VERSION = 1
 ATTACHED, HELD = "attached", "held"
 """States that follow from the attachments: an address that a sandbox of this node has, and one that none has."""

@@ -179,7 +179,6 @@ def ask(effect: Ask[T]) -> Steps[T]:
 
 # How is something shown to people at a claim or a pod: as an Event (v1)?
 
-
 MOST_MESSAGE = 1024
 MOST_NAME = 200
 REPORTER = "nodenet-ipam"

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from nodenet import __version__
-from nodenet.core import metrics as family
+from nodenet.core import metrics
 from nodenet.core.metrics import Family, Histogram, Kind, Program, ProgramMetrics
 from nodenet.core.persistent_ips.cni import Verb
 from nodenet.core.persistent_ips.effects import (
@@ -95,7 +95,7 @@ class Figures:
 def text(document: Mapping[str, Any], figures: Figures) -> str:
     """Return the text of a claims *document* and of the service's *figures*."""
     states = Counter((entry["network"], entry["state"]) for entry in document["addresses"])
-    return family.text(
+    return metrics.text(
         [
             *ADDRESSES.lines((number, labels) for labels, number in sorted(states.items())),
             *PROBLEMS.lines([(len(document["problems"]), ())]),

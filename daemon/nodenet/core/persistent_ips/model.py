@@ -196,7 +196,6 @@ Record = Reservation | Attachment | PodReference | NetworkSeen
 
 # How is a moment written in an object of Kubernetes? (RFC 3339, UTC)
 
-
 DAY = 86400
 _ERA_DAYS = 146097
 """Days of 400 years."""
@@ -220,6 +219,9 @@ def _date(day: int) -> str:
     number = of_year - (153 * month + 2) // 5 + 1
     civil = month + 3 if month < 10 else month - 9
     return f"{year + era * 400 + (1 if civil <= 2 else 0):04}-{civil:02}-{number:02}"
+
+
+# How does a request to the API fail, and how does a long list come?
 
 
 class ApiAway(Unavailable):

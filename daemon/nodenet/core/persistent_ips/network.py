@@ -27,7 +27,6 @@ from nodenet.core.value import frozen
 # The order is one permutation of the subnet for each owner, so that two owners rarely try the same address and one
 # owner always begins with the same: an allocation that was interrupted finds its own Lease again.
 
-
 MOST_CANDIDATES = 1 << 32
 """Only so many addresses at the beginning of an IPv6 subnet are given."""
 
@@ -98,6 +97,8 @@ class Pool:
             part = bisect.bisect_right(ends, index)
             yield kind(free[part][index - ends[part]])
 
+
+# What does the CNI configuration of a network say?
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,252}")
 MOST_SUBNETS, MOST_EXCLUDED, MOST_ROUTES = 16, 256, 256

@@ -46,7 +46,6 @@ from nodenet.core.persistent_ips.model import (
 # the earlier ones, an address could be free, or given to another workload, while the source of a migration has it:
 # when the target's node has lost its store, or is gone, or the claim is deleted by force.
 
-
 ROUNDS = 3
 MOST_EARLIER = 4
 """So many earlier sandboxes are kept while a pod waits for its ADD, without asking for their pods."""
@@ -147,6 +146,9 @@ def detach(here: Here, attachment: Attachment) -> Steps[bool]:
     return last
 
 
+# In which order are record and Lease removed?
+
+
 def release(here: Here, owner: Owner) -> Steps[bool]:
     """Free everything that *owner* has here; it is gone. Return False while a pod, of any node, may have an address.
 
@@ -234,7 +236,6 @@ def is_gone(owner: Owner) -> Steps[bool]:
 # A node deletes the Leases that it is responsible for. A node that does not come back leaves them. A Lease is an
 # orphan when the API says that its claim was deleted and that the pods that had the address are gone. The Lease of a
 # pod is its node's alone: the cluster lets no other node change it.
-
 
 ORPHAN_SECONDS = 600.0
 """A pod that was deleted by force may still run on a node that is cut off: its address stays taken for so long."""

@@ -20,7 +20,6 @@ from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar, json_
 
 # Which secrets do a keyfile, a record of nodenetd and broken YAML have, so that they can be hidden everywhere?
 
-
 _KEYS = "(?:pre-?shared|private|client|signing|encryption|api|access|auth|ssl|tls)[-_]?key"
 _WORD = (
     rf"passw(?:or)?d|passphrase|[-_]pass(?![\w.-])|secret|psk|cak|token|credential|wep-key|community|key-data|{_KEYS}"
@@ -104,6 +103,8 @@ def _in_values(value: Any, *, secret: bool) -> Iterator[str]:  # noqa: ANN401  (
         case str() if "\n" in value:
             yield from in_lines(value)
 
+
+# How are known secrets, and what looks like one, hidden in every part?
 
 SHORTEST = 3
 """Shorter secrets are hidden in their own place only: a text without each `1` cannot be read."""

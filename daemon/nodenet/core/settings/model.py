@@ -1,8 +1,4 @@
-"""Which settings exist, and which values do they have?
-
-Pure: text in, values out. Every key is optional. What is not understood is refused: a mistyped key that
-is silently ignored would be noticed only when its effect is needed. Syntax: TOML 1.0 (https://toml.io).
-"""
+"""Which settings exist, and which values do they have? Every key is optional."""
 
 from __future__ import annotations
 
@@ -125,6 +121,8 @@ class IpamSettings:
     """The namespace of the Leases that make an address unique in the cluster; the same on every node."""
     claim_not_allowed: NotAllowed = NotAllowed.ERROR
 
+
+# Which settings does nodenetd have in all?
 
 DEFAULT = "default"
 """The origin of a value that no file sets."""

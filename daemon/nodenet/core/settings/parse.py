@@ -1,4 +1,8 @@
-"""How are the settings files read and merged, and what is refused?"""
+"""How are the settings files read and merged, and what is refused?
+
+Pure: text in, values out. What is not understood is refused: a mistyped key that is silently ignored would be noticed
+only when its effect is needed. Syntax: TOML 1.0 (https://toml.io).
+"""
 
 from __future__ import annotations
 
@@ -32,7 +36,6 @@ from nodenet.core.settings.model import (
 )
 
 # How is the TOML of a settings file read, so that every error names the file and the line?
-
 
 MOST_BYTES = 64 << 10
 """The largest settings file that is read; the one with every key is 4 KiB."""
@@ -92,7 +95,6 @@ def shown(value: object) -> str:
 
 
 # Which values does each key of a settings file accept, and which error reports another value?
-
 
 PLATFORMS = (
     "none", "baremetal", "openstack", "vsphere", "nutanix", "ovirt", "kubevirt", "external", "aws", "azure", "gcp",

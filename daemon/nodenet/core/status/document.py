@@ -17,13 +17,12 @@ from nodenet.core.trial import drift
 from nodenet.core.trial.trial import Trial, described
 from nodenet.core.value import frozen
 
+if TYPE_CHECKING:
+    from nodenet.core.boot.outcome import Problem
+
 # What is known about the node while nodenetd is not running?
 #
 # The state file stays when nodenetd ends. Its content was true when it was written and may not be true any more.
-
-
-if TYPE_CHECKING:
-    from nodenet.core.boot.outcome import Problem
 
 REMEDY = "See `systemctl status nodenetd`"
 
@@ -77,6 +76,8 @@ def has_vanished(document: Mapping[str, Any]) -> bool:
     """Return whether the daemon of *document* is not running and left no error that says why."""
     return "running" in document and document["last_error"]["message_id"] == Message.STOPPED.value
 
+
+# What does the status document say?
 
 SCHEMA_VERSION = 1
 

@@ -25,6 +25,12 @@ def places(document: Mapping[str, Any]) -> str:
     return ", ".join(f"{word} on {link}" if link else word for word, link in zip(words, links, strict=True))
 
 
+# Which events does `nodenetctl monitor` print, each only once?
+#
+# Two sources report the same changes: signals on the bus, one for each step, and the status document, which contains
+# only the present state. Both are converted to events here, and an event without news is dropped.
+
+
 @frozen
 class Event:
     """Something happened to *subject*; *time* in seconds of CLOCK_BOOTTIME, None when it is not known.
@@ -122,6 +128,8 @@ class Known:
             self._printed[key] = event
             yield event
 
+
+# How is the status printed?
 
 Document = Mapping[str, Any]
 """The status document (``core.status.document``)."""
@@ -290,7 +298,6 @@ def _beside(stage: Mapping[str, Any], now: float) -> str:
 #
 # The daemon reports an error for what it refused. A reload that it accepted can still leave the node with a problem,
 # or without something that it had before.
-
 
 INPUT = ("hostname", "nmstate")
 """Stages whose problems are about what a reload reads: host name, node file. Wrong settings are refused before."""

@@ -155,6 +155,8 @@ def _gateways(difference: Document) -> Iterator[str]:
             yield f"the default route over {via} on {out}{ends}"
 
 
+# When is a trial refused?
+
 REMOVE_FIRST = (
     "Run `nodenetctl bridge remove` first, on a drained node; `nodenetctl bridge make` makes the bridge again"
 )

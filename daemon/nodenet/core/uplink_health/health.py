@@ -163,6 +163,13 @@ def _note(name: str, legs: Sequence[Link]) -> Iterator[str]:
         yield f"{name} runs on {len(legs) - len(lost)} of {len(legs)} ports: {' and '.join(lost)} {have} no carrier"
 
 
+# When does the silence of DNS servers make the node degraded?
+#
+# A node needs DNS from the first answer that a DNS server of another host gave to this nodenetd. From then on it is a
+# loss if none of the servers that are listed now answers, also where they are others than before, and if none is listed
+# at all. A node that a server has never answered has lost nothing, and servers on the node itself are not asked.
+
+
 @frozen
 class DnsServers:
     """What is reported about the DNS servers, and what the last look found.

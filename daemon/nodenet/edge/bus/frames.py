@@ -212,6 +212,11 @@ def _aligned(offset: int, to: int) -> int:
     return offset + -offset % to
 
 
+# How are file descriptors closed that come with a message? nodenetd uses none of them.
+#
+# Another thread than that of the event loop closes them: the sender can make close(2) block, for example with SO_LINGER
+# (socket(7)) or with a file of a FUSE file system.
+
 MOST_THREADS = 8
 """Threads that may be blocked by a close at once. Only root can send descriptors where the bus has our policy."""
 MOST_PER_MESSAGE = 253

@@ -1,7 +1,7 @@
 """What does nodenetd offer to programs over D-Bus, and how does it report changes to them?
 
-The objects, their interfaces and values come from ``core.status.bus_interfaces``; how
-calls are received and answered is in ``edge.bus.objects``.
+The objects, their interfaces and values come from ``core.status.bus_interfaces``; how calls are received and answered
+is in ``edge.bus.objects``.
 """
 
 from __future__ import annotations
@@ -144,6 +144,11 @@ def _stage(name: str) -> StageName:
         raise UsageInvalid(f"there is no stage {name!r}", remedy=f"Stages are: {known}") from None
 
 
+# How long does an inhibitor last?
+#
+# An inhibitor is the writing end of a pipe; the reading end stays here. When the last copy of the writing end is closed
+# because its process closes it or ends, the reading end gets end of file (pipe(7)), and the inhibitor is released.
+
 SWALLOWED_BYTES = 65536
 
 
@@ -187,6 +192,11 @@ class InhibitorLocks:
         os.close(ours)
         return self._pipes.pop(ours)
 
+
+# Does the system bus still answer, while its connection is open?
+#
+# A stopped bus looks like a bus on which nothing happens: a program that waits for a signal waits for ever. So the bus
+# is asked from time to time. When it answers again, every state that a missed signal may have changed is read.
 
 LOOK_SECONDS = 60.0
 """Rare, since every look wakes a processor on each node of a cluster."""

@@ -1,7 +1,8 @@
 """How are bytes sent to the bus and read from it without blocking the event loop?
 
 One connection, from connect(2) to its end. Each turn of the loop reads at most ``READ_BYTES`` and handles at most
-``FRAMES_PER_TURN`` messages, whatever waits in the socket. Bytes that the bus does not accept yet are queued.
+``FRAMES_PER_TURN`` messages, whatever waits in the socket. Bytes that the bus does not accept yet are queued. Of
+signals only a few are sent at a time, and only the newest value of each property.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from typing import TYPE_CHECKING
 from urllib.parse import unquote
 
 from nodenet.edge.bus.frames import ANCILLARY_BYTES, Frame, Framer, close, close_in_a_thread, received
+
+if TYPE_CHECKING:
+    from dbus_next.message import Message
 
 
 def socket_path(address: str) -> str:
@@ -178,9 +182,6 @@ class Transport:
         if not self.crowded:
             self._drained.set()
 
-
-if TYPE_CHECKING:
-    from dbus_next.message import Message
 
 LIMIT = 64
 WINDOW = 16

@@ -77,6 +77,8 @@ def _waiting_on(question: bytes) -> Iterator[Listening]:
                 break
 
 
+# What does another stack have on this node now?
+
 PROGRAM = "keepalived"
 DNS_PORTS = frozenset({53})
 """Where a server may listen by UDP alone. On ports above 1023 a UDP socket of any user is in no way of ours."""

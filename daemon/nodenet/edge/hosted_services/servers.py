@@ -95,6 +95,10 @@ class RedirectTable:
         return output.decode(errors="replace")
 
 
+# How does dnsmasq get its upstream servers, and when does it start and stop? (its DBus-interface document)
+#
+# dnsmasq forgets what it was sent over D-Bus when it restarts: its name then gets another owner.
+
 PATH = "/uk/org/thekelleys/dnsmasq"
 INTERFACE = "uk.org.thekelleys.dnsmasq"
 """Path and interface are dnsmasq's own, whatever name it has on the bus."""

@@ -1,6 +1,6 @@
 """Which hosts of a link answer for an address? (packet(7), raw(7); RFC 5227, RFC 4861)
 
-The questions need CAP_NET_RAW, which only nodenet-hosted has. Any host can answer anything: what is returned is who
+The questions need CAP_NET_RAW. Any host can answer anything: what is returned is who
 claims an address, bounded in number.
 """
 

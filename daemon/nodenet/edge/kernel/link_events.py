@@ -14,7 +14,7 @@ import struct
 from collections.abc import Callable, Sequence
 
 from nodenet.core.errors import Unavailable
-from nodenet.core.kernel import rtnetlink as rt
+from nodenet.core.kernel import rtnetlink
 from nodenet.core.kernel.rtnetlink import GROUPS, events_of, is_route
 from nodenet.core.kernel.snapshot import Link
 
@@ -40,8 +40,8 @@ class LinkEvents:
         try:
             with _socket() as kernel:
                 kernel.settimeout(_TIMEOUT_SECONDS)
-                kernel.send(rt.single_link_request(index))
-                return rt.single_link(kernel.recv(_RECEIVE_BYTES))
+                kernel.send(rtnetlink.single_link_request(index))
+                return rtnetlink.single_link(kernel.recv(_RECEIVE_BYTES))
         except OSError as error:
             if error.errno in (errno.ENODEV, errno.ENXIO):
                 return None

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel import rtnetlink as rt
+from nodenet.core.kernel import rtnetlink
 from nodenet.core.kernel import rtnetlink_messages as messages
 from nodenet.core.kernel.snapshot import Address, Route, Snapshot
 from nodenet.core.node_ip.policy import Policy
@@ -41,7 +41,7 @@ _IFREQ = struct.Struct("16sH22x")
 """struct ifreq of netdevice(7), with its flags: 40 bytes on a 64-bit machine."""
 
 _Found = TypeVar("_Found")
-_Select = Callable[[rt.Dump, memoryview, int], Iterator[memoryview]]
+_Select = Callable[[rtnetlink.Dump, memoryview, int], Iterator[memoryview]]
 
 
 def snapshot(*, complete: bool = False) -> Snapshot:
@@ -79,7 +79,7 @@ class _Reading:
     def __init__(self, *, complete: bool) -> None:
         self.whole = True
         self._complete = complete
-        self._buffer = memoryview(bytearray(RECEIVE_BYTES + rt.SCRATCH))
+        self._buffer = memoryview(bytearray(RECEIVE_BYTES + rtnetlink.SCRATCH))
         self._socket = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE)
         self._socket.settimeout(_TIMEOUT_SECONDS)
         with suppress(OSError):
@@ -91,12 +91,13 @@ class _Reading:
         self._socket.close()
 
     def snapshot(self) -> Snapshot:
-        numbered = {item.link.index: item for item in map(rt.link, self._list(rt.RTM_GETLINK, rt.LINK_REQUEST))}
+        found = map(rtnetlink.link, self._list(rtnetlink.RTM_GETLINK, rtnetlink.LINK_REQUEST))
+        numbered = {item.link.index: item for item in found}
         names = {index: item.link.name for index, item in numbered.items()}
         terse = () if self._complete else {i for i, item in numbered.items() if is_denied(item.link, Policy())}
         # DHCP's routes come after the address: with the routes listed first none lacks its address here.
         listed = self._routes(names)
-        return Snapshot(rt.with_names(numbered), self._addresses(names, terse), listed)
+        return Snapshot(rtnetlink.with_names(numbered), self._addresses(names, terse), listed)
 
     def addresses(self) -> tuple[Address, ...]:
         return self._addresses(dict(socket.if_nameindex()))
@@ -109,12 +110,12 @@ class _Reading:
         return tuple(filter(None, found))
 
     def _routes(self, names: Mapping[int, str]) -> tuple[Route, ...]:
-        select = rt.Dump.every if self._complete else rt.Dump.telling_routes
+        select = rtnetlink.Dump.every if self._complete else rtnetlink.Dump.telling_routes
         # Each address has its own local routes: the kernel leaves them out, or the selection here does.
         request = partial(messages.route_request, unicast=not self._complete)
         raw = [
             messages.raw_route(message)
-            for family in (rt.AF_INET, rt.AF_INET6)
+            for family in (rtnetlink.AF_INET, rtnetlink.AF_INET6)
             for message in self._list(messages.RTM_GETROUTE, request(family), select)
             if message[0] == family  # a kernel without IPv6 answers with everybody's
         ]
@@ -124,10 +125,10 @@ class _Reading:
             objects = messages.next_hop_objects(self._list(messages.RTM_GETNEXTHOP, messages.NEXT_HOP_REQUEST))
         return tuple(messages.route(item, names, objects) for item in raw)
 
-    def _list(self, kind: int, body: bytes, select: _Select = rt.Dump.every) -> Iterator[memoryview]:
+    def _list(self, kind: int, body: bytes, select: _Select = rtnetlink.Dump.every) -> Iterator[memoryview]:
         """Yield the messages of one list, each valid until the next is asked for. Raises OSError."""
-        self._socket.send(rt.request(kind, 1, body))
-        dump = rt.Dump()
+        self._socket.send(rtnetlink.request(kind, 1, body))
+        dump = rtnetlink.Dump()
         while not dump.done:
             yield from select(dump, self._buffer, self._socket.recv_into(self._buffer, RECEIVE_BYTES))
         self.whole &= not dump.interrupted
@@ -231,10 +232,10 @@ def _ordered(things: Iterable[Thing], *, away: bool) -> Iterator[tuple[Thing, in
 
 def _listed(kind: Kind) -> Iterator[memoryview]:
     """Yield the body of each message about things of *kind*, valid until the next. Raises OSError."""
-    buffer, dump = memoryview(bytearray(RECEIVE_BYTES + rt.SCRATCH)), rt.Dump()
+    buffer, dump = memoryview(bytearray(RECEIVE_BYTES + rtnetlink.SCRATCH)), rtnetlink.Dump()
     message, body = rule.QUESTIONS[kind]
     with closing(_socket()) as kernel:
-        kernel.send(rt.request(message, 1, body))
+        kernel.send(rtnetlink.request(message, 1, body))
         while not dump.done:
             yield from dump.every(buffer, kernel.recv_into(buffer, RECEIVE_BYTES))
 
@@ -245,6 +246,10 @@ def _socket() -> socket.socket:
     kernel.bind((0, 0))
     return kernel
 
+
+# Which of the kernel's settings does a link have? (/proc/sys/net, ip-sysctl in the kernel's documentation)
+#
+# Read and written as files, never by sysctl(8): a dot in a link's name, as in ``bond0.354``, is a separator there.
 
 ROOT = Path("/proc/sys")
 AREAS = ("net/ipv4/conf", "net/ipv6/conf")

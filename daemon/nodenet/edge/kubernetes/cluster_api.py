@@ -1,4 +1,4 @@
-"""How does nodenet-operator read and write objects of any kind? Fits ``ports.cluster_operator.Objects``."""
+"""How does nodenet-operator read and write objects of any kind? Fits ``ports.kubernetes.Objects``."""
 
 from __future__ import annotations
 

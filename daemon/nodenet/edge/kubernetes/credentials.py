@@ -72,6 +72,8 @@ async def _valid_until(host: str, port: int, server_name: str | None, seconds: f
         return None
 
 
+# Which kubeconfig does this node have, and which TLS context follows from it?
+
 USUAL = ("/var/lib/kubelet/kubeconfig", "/etc/kubernetes/kubelet.conf", "/etc/kubernetes/kubeconfig")
 """Where kubelet's credentials usually are, by the tool that made the node."""
 

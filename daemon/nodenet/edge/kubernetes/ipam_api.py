@@ -1,4 +1,4 @@
-"""How does nodenet-ipam read and change pods, claims, Leases and Events? Fits ``ports.persistent_ips.IpamApi``."""
+"""How does nodenet-ipam read and change pods, claims, Leases and Events? Fits ``ports.kubernetes.IpamApi``."""
 
 from __future__ import annotations
 

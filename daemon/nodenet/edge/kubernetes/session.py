@@ -96,6 +96,8 @@ def event_error(event: Mapping[str, Any]) -> NodenetError | None:
     return kind(f"The API ends a watch: {str(status.get('message', 'no reason is given'))[:LONGEST_REASON]}")
 
 
+# How is a request sent?
+
 ANSWER_SECONDS = 10.0
 WATCH_SECONDS = 300
 """After so long the server ends a watch, and the next one goes on from its version."""

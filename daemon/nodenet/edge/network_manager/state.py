@@ -7,13 +7,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from nodenet.core.errors import RollbackFailed, Unavailable
+from nodenet.core.network_manager.objects import NAME, PATH
 from nodenet.core.network_manager.state import Checkpoint, ManagerState, rollback_forgets_dns
 from nodenet.core.resolver import ManagerDns
-from nodenet.edge.bus.connection import PROPERTIES, Bus, Refused, Signal, Variant, name_owner_changed
+from nodenet.edge.bus.connection import DBUS, PROPERTIES, Bus, Refused, Signal, Variant, name_owner_changed
 
-NAME = "org.freedesktop.NetworkManager"
-PATH = "/org/freedesktop/NetworkManager"
-BUS = "org.freedesktop.DBus"
 ROLLBACK_SECONDS = 90.0
 """NetworkManager answers a rollback only when every device is back where it was."""
 
@@ -59,7 +57,7 @@ class NetworkManager:
     async def owner(self) -> str:
         """Return the unique name of the process that runs now (GetNameOwner). Raises Unavailable."""
         try:
-            (owner,) = await self._bus.call(BUS, "/org/freedesktop/DBus", BUS, "GetNameOwner", "s", [NAME])
+            (owner,) = await self._bus.call(*DBUS, "GetNameOwner", "s", [NAME])
         except Refused as error:
             raise Unavailable(f"NetworkManager is not on the bus ({error.text})") from error
         return str(owner)
@@ -139,8 +137,9 @@ class NetworkManager:
             )
 
 
-MANAGER = "org.freedesktop.NetworkManager"
-DNS_MANAGER = f"{MANAGER}.DnsManager"
+# Which DNS configuration does NetworkManager have, and when does it change?
+
+DNS_MANAGER = f"{NAME}.DnsManager"
 DNS_PATH = f"{PATH}/DnsManager"
 RELOAD_CONF = 0x1
 """NM_MANAGER_RELOAD_FLAG_CONF: read the configuration files again; profiles are not among them."""
@@ -158,8 +157,8 @@ class DnsManager:
         self._known: ManagerDns | None = None
         self._changes = 0
         """How often it said that it changed."""
-        bus.subscribe(Signal(MANAGER, DNS_PATH, PROPERTIES, "PropertiesChanged"), lambda _: self._news())
-        bus.subscribe(name_owner_changed(MANAGER), lambda _: self._news())
+        bus.subscribe(Signal(NAME, DNS_PATH, PROPERTIES, "PropertiesChanged"), lambda _: self._news())
+        bus.subscribe(name_owner_changed(NAME), lambda _: self._news())
 
     def forget(self) -> None:
         """Ask again: signals were lost with the bus."""
@@ -172,7 +171,7 @@ class DnsManager:
             return self._known
         changes = self._changes
         try:
-            (found,) = await self._bus.call(MANAGER, DNS_PATH, PROPERTIES, "GetAll", "s", [DNS_MANAGER])
+            (found,) = await self._bus.call(NAME, DNS_PATH, PROPERTIES, "GetAll", "s", [DNS_MANAGER])
         except (Unavailable, Refused):
             return None
         plain = {key: value.value for key, value in found.items()}
@@ -191,7 +190,7 @@ class DnsManager:
 
     async def _reload(self, flags: int) -> str | None:
         try:
-            await self._bus.call(MANAGER, PATH, MANAGER, "Reload", "u", [flags])
+            await self._bus.call(NAME, PATH, NAME, "Reload", "u", [flags])
         except (Unavailable, Refused) as error:
             return str(error)
         return None

@@ -193,7 +193,12 @@ often a link is set up before the node IPs are there."""
 
 
 class MadeAgain:
-    """The link of the node IP on a bridge of Open vSwitch, and what other programs have on it."""
+    """The link of the node IP on a bridge of Open vSwitch, and what other programs have on it.
+
+    At its start NetworkManager deletes a bridge of Open vSwitch and makes it again, with nothing on it but its own.
+    Only the memory of nodenetd has the rest then: all that was there at the last look. A program that changes its
+    things itself is right, so something is put back only on a link that is another one than at that look.
+    """
 
     def __init__(self, kernel: Kernel, manager: Manager, profiles: Profiles) -> None:
         """Know nothing yet."""

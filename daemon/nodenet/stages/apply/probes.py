@@ -43,6 +43,11 @@ from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Neighbours, Profiles, ResolverProbe, Targets
 from nodenet.stage_edges import StageEdges
 
+# Do other hosts have addresses that a node file newly asks for? Asked before the apply (RFC 5227, 2.1).
+#
+# One packet refuses nothing: an address that was answered for is asked for twice more within two seconds, and counts as
+# that of another host where one of these is answered, too.
+
 UNIQUE_SECONDS = 0.15
 """How long another host may take to defend its address: on a LAN it answers within milliseconds, and NetworkManager
 asks once more when it configures the address (ipv4.dad-timeout)."""
@@ -118,6 +123,8 @@ class Duplicates:
             return ""
         return next((each.mac.hex(":") for each in known if each.address == question.address and each.mac), "")
 
+
+# Which of the questions are answered, before the apply and after it?
 
 log = structlog.get_logger()
 

@@ -200,6 +200,8 @@ class ClusterDns:
             log.warning(cause, message=Message.CLUSTER_DNS_REFUSED, cause=cause, remedy=remedy)
 
 
+# Does dnsmasq answer, and with the right configuration?
+
 UNIT = model.UNITS[Service.DNSMASQ]
 CONFIGURATION = model.TEXTS[Service.DNSMASQ]
 PORT = 53

@@ -60,6 +60,8 @@ class OutsideLinks:
         return dns.outside(here, snapshot, self._bridges)
 
 
+# Has nodenet-hosted decided, and does DNS answer?
+
 TOPICS = frozenset({Topic.NODE_IP, Topic.DNS, Topic.UNIT, Topic.BUS})
 NOT_NOW = "Hosted services cannot be decided"
 STOPPED = (COMPANION, UNITS[Service.KEEPALIVED], UNITS[Service.HAPROXY])

@@ -15,9 +15,8 @@ from nodenet.core.br_ex.uplink import BRIDGE, EXTRA_BRIDGE
 from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.nmstate.state import still_asked
-from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.find import APPLIED, NodeFile
 from nodenet.core.node_ip.published_files import USERS
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.since import backoff
@@ -96,10 +95,10 @@ class InForce:
     def mark(self, file: NodeFile) -> None:
         """Keep the compatibility marker a byte copy of the applied file, for root only: it may contain secrets."""
         if not self._is_marked(file):
-            self._store.save(PurePosixPath(self._directory / node_file.APPLIED), file.text.encode())
+            self._store.save(PurePosixPath(self._directory / APPLIED), file.text.encode())
 
     def _is_marked(self, file: NodeFile) -> bool:
-        return self._store.read(PurePosixPath(self._directory / node_file.APPLIED)) == file.text.encode()
+        return self._store.read(PurePosixPath(self._directory / APPLIED)) == file.text.encode()
 
     def before(self, facts: Facts) -> Facts:
         """Return the facts of the file that is still applied; unchanged if the record cannot be read."""

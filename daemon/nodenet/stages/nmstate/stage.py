@@ -31,9 +31,8 @@ from nodenet.core.errors import (
 )
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_file import find as node_file
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.find import NodeFile, Search
+from nodenet.core.node_file.find import NodeFile, Rivals, Search
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
 from nodenet.core.trial.trial import not_applied
@@ -167,7 +166,7 @@ class NmstateStage:
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
         """Return the outcome of a pass that *error* has ended."""
-        if isinstance(error, node_file.Rivals):
+        if isinstance(error, Rivals):
             facts = replace(facts, node_file=error.names)
         return failed(self._in_force.before(facts), error, error.cause)
 

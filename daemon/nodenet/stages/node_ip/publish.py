@@ -1,4 +1,4 @@
-"""How are the node IPs published, and does systemd start kubelet and CRI-O with them?"""
+"""How are the node IPs published, what can be wrong with them, and may kubelet start with them?"""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from nodenet.core.ip import IPAddress, family_of
 from nodenet.core.kernel.snapshot import Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.node_ip import last_published, published_files
-from nodenet.core.node_ip import published_files as kubelets
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.patience import MOST_SECONDS
 from nodenet.core.node_ip.published_files import (
@@ -51,14 +50,17 @@ class Publisher:
         ``let_systemd_read`` reports that, so that kubelet does not start without arguments that it needs.
         """
         try:
-            found = {unit: await self._systemd.environment(unit) for unit in (kubelets.KUBELET, *kubelets.RANCHER)}
+            found = {
+                unit: await self._systemd.environment(unit)
+                for unit in (published_files.KUBELET, *published_files.RANCHER)
+            }
         except Unavailable:
             return
         variable = None
-        if seen := found.pop(kubelets.KUBELET):
+        if seen := found.pop(published_files.KUBELET):
             expanded, contents = self._sources(seen)
             variable = passes_arguments(expanded, contents, published_files.KUBELET_DROP_IN)
-        rancher = [(unit, not kubelets.has_node_ip(seen.command)) for unit, seen in found.items() if seen]
+        rancher = [(unit, not published_files.has_node_ip(seen.command)) for unit, seen in found.items() if seen]
         self.wiring = Wiring(variable, tuple(rancher))
 
     def contents(self) -> dict[PurePosixPath, bytes | None]:
@@ -170,6 +172,8 @@ def _unread(found: Iterable[Override]) -> list[Override]:
     return [override for override in found if override.unread]
 
 
+# What can be wrong with the node IPs, and what is the remedy?
+
 LOOK_AGAIN_SECONDS = 30.0
 """Without any event: a lost event delays the boot by no more than this."""
 RESELECT = "drain the node, run `nodenetctl reselect`, restart CRI-O and kubelet"
@@ -254,7 +258,7 @@ def listed(addresses: Iterable[IPAddress]) -> str:
 
 
 class Confirmation:
-    """The last look at the publication."""
+    """The last look at the publication, directly before READY: may kubelet start with it?"""
 
     def __init__(self, kernel: Kernel, systemd: Systemd, publisher: Publisher) -> None:
         """*publisher* wrote the files."""
