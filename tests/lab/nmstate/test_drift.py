@@ -45,19 +45,24 @@ def test_what_is_changed_by_hand_is_said(product_node: NodeFactory, lan: Lan, li
     node.boot()
     document = settle(node)
     assert (document["health"], document["link"]) == ("ok", link)
-    time.sleep(SECONDS)
+    time.sleep(SECONDS / 2)
     assert notes(node) == "", "what nodenetd has made itself is as the file asks"
     before = audits(node)
-    said(node, "ip link set eth0 mtu 1400", "eth0 mtu is 1400, not 1450")
-    over(node, "ip link set eth0 mtu 1450")
-    said(node, "sed -i s/10.88.0.1/10.88.0.9/ /etc/resolv.conf", "DNS servers 10.88.0.9, not 10.88.0.1")
-    over(node, "sed -i s/10.88.0.9/10.88.0.1/ /etc/resolv.conf")
-    assert (audits(node), status(node)["health"]) == (before, "ok")
+    words = ["eth0 mtu is 1400, not 1450", "DNS servers 10.88.0.9, not 10.88.0.1"]
+    change = "ip link set eth0 mtu 1400; sed -i s/10.88.0.1/10.88.0.9/ /etc/resolv.conf"
+    back = "ip link set eth0 mtu 1450; sed -i s/10.88.0.9/10.88.0.1/ /etc/resolv.conf"
     if link == "eth0":
-        said(node, "ip route replace 198.51.100.0/24 via 10.88.0.9", "198.51.100.0/24 via 10.88.0.1")
-        said_more = "ipv4.address"
+        words.append("198.51.100.0/24 via 10.88.0.1")
+        change += "; ip route replace 198.51.100.0/24 via 10.88.0.9"
+        back += "; ip route replace 198.51.100.0/24 via 10.88.0.1 proto static"
+    said(node, change, words[0])
+    assert all(each in notes(node) for each in words), notes(node)
+    assert (audits(node), status(node)["health"]) == (before, "ok")
+    if link == "br-ex":
+        over(node, back)
+    else:
         node.run("ip address add 10.88.0.51/24 dev eth0; ip address del 10.88.0.50/24 dev eth0")
-        node.wait_until(f"nodenetctl status | grep 'The network is not as' | grep -q {said_more}", timeout=SECONDS)
-        over(node, "nodenetctl reload --wait")
+        node.wait_until("nodenetctl status | grep 'The network is not as' | grep -q ipv4.address", timeout=SECONDS)
+        over(node, f"{back}; nodenetctl reload --wait")
     lines = [each for each in story(node) if each.get("MESSAGE_ID") == Message.NETWORK_CHANGED.value]
-    assert len(lines) == (4 if link == "eth0" else 2)
+    assert len(lines) == (2 if link == "eth0" else 1)
