@@ -242,7 +242,7 @@ async def test_a_hold_on_a_stage_that_is_over_concerns_its_next_run() -> None:
 
 
 async def test_a_stage_that_runs_cannot_be_held_any_more() -> None:
-    """Whoever asks is told."""
+    """The caller gets an answer."""
     rig = Rig()
     refused: list[Busy] = []
 

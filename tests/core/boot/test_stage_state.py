@@ -140,13 +140,13 @@ def test_two_holds_with_the_same_words_are_two() -> None:
 
 
 def test_a_stage_that_runs_cannot_be_held() -> None:
-    """Whoever asks is told, and may ask again."""
+    """The caller gets an answer, and may ask again."""
     with pytest.raises(Busy, match="nmstate runs already"):
         with_inhibitor((), HOLD, PENDING.begun(1.0))
 
 
 def test_holds_are_bounded() -> None:
-    """A program that leaks them is told."""
+    """A program that leaks them gets an error."""
     with pytest.raises(Busy, match=f"{MAX_INHIBITORS} inhibitors are taken"):
         with_inhibitor((HOLD,) * MAX_INHIBITORS, HOLD, PENDING)
 

@@ -204,7 +204,7 @@ def test_the_base_of_a_mac_vlan_is_no_port(file: str, refused: str) -> None:
 
 
 def test_the_mtu_of_a_base_is_the_largest_of_what_is_over_it() -> None:
-    """A NIC without a profile gets the usual MTU, and what is over it is made anew."""
+    """A NIC without a profile gets the usual MTU, and what is over it is made again."""
 
     def mtus(file: str) -> list[int]:
         return [link.mtu for link in changed(file, OVER).snapshot.links if link.name in ("eth1", "mv0")]

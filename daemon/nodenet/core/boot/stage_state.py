@@ -92,7 +92,7 @@ class Request:
     prune: bool = False
     """Remove what earlier node files have left over."""
     as_read: bool = False
-    """Apply no node file but the one that was read last: an edit of it waits for a reload."""
+    """Do not apply a node file that was edited since it was read: an edit waits for a reload."""
     who: str = BOOT
     """What or who asked for it, for the history."""
 

@@ -124,7 +124,7 @@ PARTS = (
     _shell("units.txt", "state of the units", _STATES),
     _journal("journal.txt", "journal of nodenet and NetworkManager in this boot", 0),
     _journal("journal-last.txt", "the same in the last boot", -1),
-    _shell("events.jsonl", "which events nodenetd has logged in this boot, for a simulation of it", _EVENTS),
+    _shell("events.jsonl", "MESSAGE_IDs that nodenetd logged in this boot, for `tools/replay.py`", _EVENTS),
     _file("resolv.conf", "DNS servers", "/etc/resolv.conf"),
     _shell("ip-address.txt", "links and addresses", "ip -details address show"),
     _shell("ip-route.txt", "routes and rules", _ROUTES),

@@ -20,7 +20,7 @@ from nodenet.core.br_ex.facts import BridgeFacts
 from nodenet.core.br_ex.lease import lease_of
 from nodenet.core.br_ex.plan import Document, Plan
 from nodenet.core.br_ex.record import BridgeRecord
-from nodenet.core.br_ex.source import source_of
+from nodenet.core.br_ex.source import Source, source_of
 from nodenet.core.br_ex.take_over import over_another
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import Change, What
@@ -90,7 +90,7 @@ class BridgeMaker:
 
         Raises NmstateFailure with the network as it was, or RollbackFailed, PublishFailed, Unavailable.
         """
-        sources = {uplink.bridge: source_of(facts, uplink.bridge, uplink.link) for uplink in plan.uplinks}
+        sources = _sources(plan, facts)
         try:
             self._is_usable(plan.uplinks[0].link, facts)
         except Unavailable as error:
@@ -199,7 +199,7 @@ class BridgeMaker:
 
     async def _remembered(self, plan: Plan, facts: BridgeFacts) -> BridgeRecord:
         """Return the record of what the plan will change; of a link that is replaced it has the one from before."""
-        sources = {uplink.bridge: source_of(facts, uplink.bridge, uplink.link) for uplink in plan.uplinks}
+        sources = _sources(plan, facts)
         over = {bridge: source.replaced or source.uplink for bridge, source in sources.items()}
         links = list(over.values())
         devices = [device for link in links if (device := facts.device(link))]
@@ -266,3 +266,8 @@ class BridgeMaker:
     def owes_checks(self) -> bool:
         """Return whether NetworkManager has not read yet that they are restored. Raises PublishFailed."""
         return self._checks.owe_the_probe()
+
+
+def _sources(plan: Plan, facts: BridgeFacts) -> dict[str, Source]:
+    """Return for each bridge of *plan* the link that has its configuration now."""
+    return {uplink.bridge: source_of(facts, uplink.bridge, uplink.link) for uplink in plan.uplinks}
