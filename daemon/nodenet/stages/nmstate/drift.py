@@ -92,10 +92,8 @@ class Drift:
     async def _differences(self, job: Job, facts: Facts) -> tuple[str, ...] | None:
         """Return what differs now, None if that is not known. Raises Unavailable, NmstateFailure, PublishFailed."""
         edges = self._edges
-        if facts.selection is None or await edges.manager.state() is not ManagerState.READY:
+        if facts.selection is None:
             return None
-        if (facts.bridge or job.wish.uses_ovs) and not edges.ovsdb.answers():
-            return None  # what has moved to br-ex is not known
         snapshot = edges.kernel.snapshot()
         wish = on_host(job.wish, snapshot.links)
         links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
@@ -103,7 +101,11 @@ class Drift:
         servers = servers_in_use({path: self._read(path) for path in FILES}, own)
         now = drift.of_links(snapshot, links), servers
         if now == self._compared and self._found == facts.changed:
-            return self._found
+            return self._found  # no other process is woken for a network that stays as it is
+        if await edges.manager.state() is not ManagerState.READY:
+            return None
+        if (facts.bridge or job.wish.uses_ovs) and not edges.ovsdb.answers():
+            return None  # what has moved to br-ex is not known
         async with edges.nmstate.transaction() as transaction:
             left = await self._in_force.difference(job.named, job.wish, transaction)
             state = await transaction.show() if left else {}
