@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
+import shutil
 from pathlib import Path
 
 import pytest
 
+from nodenet.edge.archive import unpacked
 from nodenet.edge.report import packed
-from replay import main, unpacked
+from replay import main
 
 ARCHIVES = Path(__file__).parents[2] / "fixtures" / "replay"
 SAME = "The simulation decides the same in the same order.\n"
@@ -28,7 +31,7 @@ def test_ten_failing_boots_are_kept() -> None:
 
 def changed(tmp_path: Path, case: str, **files: bytes | None) -> str:
     """Return the archive of *case* with other *files*; None: without it."""
-    found = unpacked(ARCHIVES / case)
+    found, _ = unpacked(ARCHIVES / case)
     for name, content in files.items():
         path = next(each for each in found if each.partition(".")[0] == name)
         found[path] = content or b""
@@ -87,4 +90,34 @@ def test_an_archive_that_cannot_be_simulated(
 def test_what_is_no_archive(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "other").write_bytes(b"no archive")
     assert main([str(tmp_path / "other")]) == 64
-    assert "it is not compressed by gzip" in capsys.readouterr().err
+    assert "is no readable archive: the archive is torn or damaged: Not a gzipped file" in capsys.readouterr().err
+
+
+def test_a_folder_is_read_with_limits_and_no_link_is_followed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pipe would block, /dev/zero has no end, and a link may lead to any file of this machine."""
+    folder = tmp_path / "report"
+    shutil.copytree(ARCHIVES / "unknown-key", folder)
+    for name in ("status.json", "events.jsonl"):
+        (folder / name).unlink()
+    (folder / "status.json").symlink_to(ARCHIVES / "unknown-key" / "status.json")
+    os.mkfifo(folder / "events.jsonl")
+    (folder / "zero").symlink_to("/dev/zero")
+    (folder / "records").symlink_to("/etc")
+    with (folder / "huge").open("wb") as file:
+        file.truncate(1 << 40)
+    assert main([str(folder)]) == 64
+    assert "the archive has no readable status.json" in capsys.readouterr().err
+    files, notes = unpacked(folder)
+    assert sorted(files) == [
+        "contents.json",
+        "node-files/worker-0.yml.json",
+        "resolv.conf",
+        "settings.txt",
+        "snapshot.json",
+    ]
+    said = " ".join(notes)
+    assert "huge is larger than 32 MiB" in said
+    assert "events.jsonl cannot be read: it is no regular file" in said
+    assert "status.json cannot be read: " in said

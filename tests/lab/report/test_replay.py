@@ -12,7 +12,7 @@ import pytest
 
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan
-from nodenet.edge.report import unpacked
+from nodenet.edge.archive import unpacked
 from simulation.replay import NEEDED, replayed
 from story import STATIC, node_file, settle
 
