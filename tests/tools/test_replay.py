@@ -12,6 +12,7 @@ import pytest
 from nodenet.edge.archive import unpacked
 from nodenet.edge.report import packed
 from replay import main
+from simulation.replay import _older
 
 ARCHIVES = Path(__file__).parents[2] / "fixtures" / "replay"
 SAME = "The simulation decides the same in the same order.\n"
@@ -52,6 +53,34 @@ def test_the_first_difference_is_named(tmp_path: Path, capsys: pytest.CaptureFix
     assert "nodeip" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("problems", [7, None, [7, {"stage": "configure-ovs", "cause": 7}]])
+def test_problems_of_another_type_harm_nothing(
+    problems: object, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    status = json.loads((ARCHIVES / "unknown-key" / "status.json").read_text())
+    status["problems"] = problems
+    for each in status["stages"]:
+        each["detail"] = problems
+    assert main([changed(tmp_path, "unknown-key", status=json.dumps(status).encode())]) == 0
+    assert capsys.readouterr().out == SAME
+
+
+def test_a_later_boot_is_another_one_without_its_records(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """With the node IPs of the last boot kubelet starts in spite of the file."""
+    assert main([changed(tmp_path, "file-is-no-yaml-since-the-last-boot", records=None)]) == 1
+    assert "ready: the node True, the simulation False" in capsys.readouterr().out
+
+
+def test_records_that_are_older_than_the_boot_are_read() -> None:
+    """What a record was before this boot has changed it is not known."""
+    found, _ = unpacked(ARCHIVES / "lease-of-the-last-boot-is-gone")
+    began = min(int(json.loads(line)["__REALTIME_TIMESTAMP"]) for line in found["events.jsonl"].splitlines()) / 1e6
+    assert list(_older(found, began)) == ["selection.json"]
+    assert list(_older(found, 0.0)) == []
+    for damaged in (b"1.0 ../selection.json\n", b"9" * 5000 + b".0 selection.json\nnan selection.json\n", b"\xff"):
+        assert list(_older({**found, "records.txt": damaged}, began)) == []
+
+
 def test_an_archive_of_an_older_version_is_compared_at_its_end(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -75,6 +104,7 @@ def test_damaged_events_are_left_out(tmp_path: Path, capsys: pytest.CaptureFixtu
     [
         ("status", b"{", "the archive has no readable status.json"),
         ("status", b'{"health": 3}', "the archive has no readable status.json"),
+        ("status", b'{"health": "ok", "problems": 7, "stages": 7}', "the archive has no readable status.json"),
         ("snapshot", b"[]", "the archive cannot be simulated: "),
         ("settings", b'platform "moon" x\n', "the archive cannot be simulated: "),
         ("contents", b"[]", "the archive has no readable contents.json"),

@@ -42,20 +42,26 @@ class Saved:
     problems: tuple[str, ...] = ()
 
 
-def nodes(directory: str, limits: Limits = LIMITS, most: int = MOST_ENTRIES) -> Iterator[Saved]:
-    """Yield what is saved of each node below *directory*, in the order of the names. Raises UsageInvalid."""
+def nodes(
+    directory: str, limits: Limits = LIMITS, most: int = MOST_ENTRIES, more: tuple[str, ...] = ()
+) -> Iterator[Saved]:
+    """Yield what is saved of each node below *directory*, in the order of the names. Raises UsageInvalid.
+
+    *most* entries of all folders are read; *more* are parts of a report that are wanted too.
+    """
     try:
         os.scandir(directory).close()
     except OSError as error:
         raise UsageInvalid(f"{directory} cannot be listed: {error.strerror}") from error
-    yield from _Reading(limits, most).folder(directory, "", DEEPEST)
+    yield from _Reading(limits, most, more).folder(directory, "", DEEPEST)
 
 
 class _Reading:
     """One look at a directory, within the limits."""
 
-    def __init__(self, limits: Limits, most: int) -> None:
+    def __init__(self, limits: Limits, most: int, more: tuple[str, ...]) -> None:
         self._limits = limits
+        self._wanted = {*WANTED, *more}
         self._most = self._left = most
 
     def folder(self, path: str, inner: str, deeper: int) -> Iterator[Saved]:
@@ -68,7 +74,7 @@ class _Reading:
             return
         names = {entry.name for entry in entries}
         if inner and CONTENTS in names:
-            found_parts, problems = parts_of_folder(Path(path), self._limits, _is_wanted)
+            found_parts, problems = parts_of_folder(Path(path), self._limits, self._is_wanted)
             yield Saved(_last(inner), inner, found_parts, tuple(problems))
             return
         self._left -= len(entries)
@@ -103,10 +109,20 @@ class _Reading:
     def _archive(self, path: str, place: str) -> Saved:
         name = _last(path)
         name = next(name.removesuffix(end) for end in _ARCHIVES if name.endswith(end))
-        documents, problems = parts(path, self._limits, _is_wanted, _is_enough)
+        documents, problems = parts(path, self._limits, self._is_wanted, self._is_enough)
         if not documents and not problems:
             problems.append("it is no archive of `nodenetctl report`")
         return Saved(name, place, documents, tuple(problems))
+
+    def _is_wanted(self, name: str, documents: Mapping[str, bytes]) -> bool:
+        if name in documents:
+            return False
+        found = sum(each.startswith(NODE_FILES) for each in documents)
+        return name in {*self._wanted, LATE} or (name.startswith(NODE_FILES) and found < MOST_NODE_FILES)
+
+    def _is_enough(self, documents: Mapping[str, bytes]) -> bool:
+        has_mtu = LATE in documents or b'"mtu"' in documents.get("snapshot.json", b"")
+        return has_mtu and documents.keys() >= self._wanted - {CONTENTS}
 
 
 def _last(path: str) -> str:
@@ -121,15 +137,3 @@ def _named(file: str, inner: str) -> tuple[str, str]:
         return stem, "any.json"
     kind = "snapshot.json" if found[1] == "snapshot" else "status.json"
     return stem[: found.start()] or _last(inner) or stem, kind
-
-
-def _is_wanted(name: str, documents: Mapping[str, bytes]) -> bool:
-    if name in documents:
-        return False
-    found = sum(each.startswith(NODE_FILES) for each in documents)
-    return name in (*WANTED, LATE) or (name.startswith(NODE_FILES) and found < MOST_NODE_FILES)
-
-
-def _is_enough(documents: Mapping[str, bytes]) -> bool:
-    has_mtu = LATE in documents or b'"mtu"' in documents.get("snapshot.json", b"")
-    return has_mtu and documents.keys() >= set(WANTED) - {CONTENTS}

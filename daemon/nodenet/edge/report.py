@@ -16,6 +16,7 @@ from pathlib import Path, PurePath
 from nodenet.core.errors import NodeFileInvalid, NodenetError, UsageInvalid
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry
+from nodenet.core.report import parts
 from nodenet.core.value import frozen
 from nodenet.edge.files import disk
 from nodenet.edge.files.node_file import listing, read_node_file
@@ -26,8 +27,7 @@ KEYFILES = (
     PurePath("/run/NetworkManager/system-connections"),
     PurePath("/usr/lib/NetworkManager/system-connections"),
 )
-RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("bridge.json", "change.json", "boots.json"))
-"""The record of an open change has every profile with its secrets; it is no part of a report."""
+RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in (*parts.RECORDS, "change.json"))
 HISTORY = PurePath("/var/lib/nodenet/history")
 
 
