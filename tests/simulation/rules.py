@@ -12,6 +12,7 @@ P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
 P11 to P13 are about what kubelet starts with from boot to boot: `next_boot`
 P14 a node file that has worked works after a rename of its NICs: `renamed`
+P15 an NMState policy is resolved once: its document in force stays the same: `test_policies`
 """
 
 from __future__ import annotations
