@@ -194,6 +194,7 @@ class Node(Shell):
         ns.make_netns(self.netns)
         for nic in self.nics:
             nic.lan.plug(nic.port, self.netns, nic.link, nic.mac)
+        ns.hasten_ipv6(self.netns, [nic.link for nic in self.nics])
 
     def _unwire(self) -> None:
         # The kernel empties a namespace some time after its removal; the cables must be gone before.
