@@ -125,7 +125,7 @@ class Node(Shell):
         """
         words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
         with applies.recorded(self, words):
-            return self._run(words, check=check, timeout=timeout, stdin=stdin)
+            return self._run(words, check=check, timeout=timeout * self.patience, stdin=stdin)
 
     def _run(
         self, words: Sequence[str], *, check: bool, timeout: float, stdin: str
