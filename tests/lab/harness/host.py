@@ -22,6 +22,10 @@ PACKAGES = {
 """Command the harness or the tests call, and the Debian package that brings it."""
 
 
+PATIENCE = 3.0
+"""The factor for all limits of waits: tests give what is long on a quiet machine, and a gate is not always quiet."""
+
+
 class LabError(RuntimeError):
     """The lab could not do what a test requested; the text contains the evidence."""
 
@@ -96,13 +100,16 @@ def call(argv: Sequence[str | Path], *, timeout: float = 30, env: dict[str, str]
     return done.stdout
 
 
-def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, pause: float = 0.05) -> T:
+def eventually(
+    look: Callable[[], T | None], what: str, *, timeout: float = 30, pause: float = 0.05, patience: float = PATIENCE
+) -> T:
     """Call `look` until it returns something true, and return that.
 
-    Raises LabError with `what` after `timeout` seconds. A pause is at least as long as the look before it: on a busy
-    machine and in an emulated one, looks must leave some processor to what they wait for.
+    Raises LabError with `what` after `timeout` seconds, times `patience`. A pause is at least twice as long as the look
+    before it: on a busy machine and in an emulated one, looks must leave some processor to what they wait for.
     """
-    deadline = time.monotonic() + timeout
+    patient = timeout * patience
+    deadline = time.monotonic() + patient
     while True:
         began = time.monotonic()
         found = look()
@@ -110,8 +117,8 @@ def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, 
             return found
         now = time.monotonic()
         if now > deadline:
-            raise LabError(f"waited {timeout:g} s for {what}, without result")
-        time.sleep(max(pause, now - began))
+            raise LabError(f"waited {patient:g} s for {what}, without result")
+        time.sleep(max(pause, 2 * (now - began)))
 
 
 def tail(text: str, lines: int = 40) -> str:
