@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 BRIDGE = "br-ex"
 APPLIED = frozenset({"static", "dhcp", "other-lease", "bridge"})
 """What a node file may ask for, of those that a node can have."""
-OTHER_INPUTS = frozenset({"node-file-edited", "readdressed", "nic-renamed", "nics-swapped", "file-tried"})
+OTHER_INPUTS = frozenset(
+    {"node-file-edited", "readdressed", "nic-renamed", "nics-swapped", "file-tried", "changed-by-hand"}
+)
 """Kinds of faults that change what is asked for, or what for."""
 SECOND_LOOKS = frozenset(
     {
@@ -99,6 +101,7 @@ def _look_at_way_out(run: Run, shown: dict[str, Any]) -> None:
         is_routed = segment and (segment.gateway if address.version == 4 else segment.prefix6)
         gateways = world.kernel.links[link].gateways
         found = not is_routed or any(each.version == address.version for each in gateways)
+        found = found or "gateway" in rules.hands.standing(link)
         rules.hold("P8", f"health ok, and {link} has no default route for {address}", holds=found)
 
 

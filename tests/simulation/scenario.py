@@ -196,6 +196,8 @@ def node_file(kind: str) -> str:
             gateway = str(UNUSED if kind == "dead-gateway" else GATEWAY)
             route = {"destination": "0.0.0.0/0", "next-hop-address": gateway, "next-hop-interface": "eth0"}
             document = {"interfaces": [nic | {"ipv4": static}], "routes": {"config": [route]}}
+            if kind == "static":
+                document["dns-resolver"] = {"config": {"server": [str(GATEWAY)]}}
         case "other-lease":
             document = {"interfaces": [nic | {"ipv4": automatic | {"dhcp-client-id": "01:02:03"}}]}
         case "missing-nic":

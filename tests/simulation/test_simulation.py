@@ -16,6 +16,7 @@ import pytest
 
 from nodenet.core.history.entry import Entry
 from nodenet.stages.apply.history import History
+from simulation.by_hand import HAND
 from simulation.engine import Timeline
 from simulation.faults import POINTS, Fault
 from simulation.kinds import KINDS
@@ -100,7 +101,7 @@ def test_every_kind_of_fault_can_strike(kind: str) -> None:
 
 
 def test_every_kind_of_fault_is_searched_with() -> None:
-    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY} == set(KINDS)
+    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY, HAND} == set(KINDS)
 
 
 def test_a_sweep_strikes_at_every_call() -> None:

@@ -197,6 +197,7 @@ class World:
         self.needs_boot = False
         self.kernel.boot()
         self.rules.others.clear()
+        self.rules.hands.boots()
         for mac, name in self.nics.items():
             self.kernel.add(name, mac)
             self.kernel.set_carrier(name, present=mac not in self.unplugged)
