@@ -25,6 +25,7 @@ from nodenet.core.network_manager.state import ManagerState, of_another
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.value import frozen
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.hand_over import HandOver
 from nodenet.stages.apply.network_before import ProfileKeeper, profiles_of
 from nodenet.stages.apply.records import CHANGE, Records
 
@@ -116,8 +117,9 @@ class Changes:
 
         Raises Unavailable, RollbackFailed.
         """
-        change, rolled_back = await self.roll_back(change, end)
-        await self.put_back(change, rolled_back=rolled_back)
+        async with HandOver.of(self.edges).watched(frozenset(change.before.links)):
+            change, rolled_back = await self.roll_back(change, end)
+            await self.put_back(change, rolled_back=rolled_back)
         self.close_undone(change)
 
     async def roll_back(self, change: Change, end: float) -> tuple[Change, bool]:
