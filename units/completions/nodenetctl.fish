@@ -180,6 +180,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using wait; and test $_shtab_nodene
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a snapshot -d 'print links, addresses and routes as JSON, for a bug report or for explain'
 complete -c nodenetctl -n '_shtab_nodenetctl_using snapshot' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using snapshot' -l all -d 'print every route of every table; `explain` reads at most 32 MiB, and large tables exceed that'
+complete -c nodenetctl -n '_shtab_nodenetctl_using snapshot' -l nmstate -d 'print the network as libnmstate shows it instead, without secrets and without what other programs have on it: what the captures of an NMState policy see (exit code 69 if NetworkManager does not answer)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a settings -d 'print every setting with the file that sets it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using settings' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using settings' -l json -d 'print a JSON document'
