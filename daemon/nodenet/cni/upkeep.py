@@ -354,7 +354,7 @@ class Upkeep:
         if pod is None or not await self._runner.run(pod_is_gone(pod)):
             return
         text = f"Pod {pod} is gone and was never detached: its attachment {attachment.ifname} is removed"
-        log.info(text, message=Message.ATTACHMENTS_REAPED)
+        log.info(text, message=Message.ADDRESS_RELEASED)
         await self.detach(attachment)
 
     async def _forget(self, pod: PodName) -> None:
