@@ -40,6 +40,7 @@ from simulation.trials import Trials
 if TYPE_CHECKING:
     from simulation.open_vswitch import Row
     from simulation.run import Order
+    from simulation.swapped import Uplink
     from simulation.systemd import Start
     from simulation.world import World
 
@@ -120,6 +121,8 @@ class Rules:
     """Whether the node file had worked each time when a NIC got another name; None: none has."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
+    uplink: Uplink | None = None
+    """What another NIC below br-ex must keep, since it was ordered."""
     next_boot: NextBoot = field(init=False)
     hands: Hands = field(init=False)
     asked: Callable[[], list[Order]] = list
