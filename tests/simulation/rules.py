@@ -13,6 +13,8 @@ P10 nothing waits without a bound or a visible reason
 P11 to P13 are about what kubelet starts with from boot to boot: `next_boot`
 P14 a node file that has worked works after a rename of its NICs: `renamed`
 P15 and P16 are about orders, and about what is changed by hand: `by_hand`
+P17 what is below br-ex after a swap: `swapped`
+P18 an NMState policy is resolved once: its document in force stays the same: `test_policies`
 """
 
 from __future__ import annotations

@@ -222,4 +222,16 @@ def node_file(kind: str) -> str:
             return "interfaces: [}\n"
         case "empty":
             return "# nothing yet\n"
+        case "policy" | "policy-bridge":
+            return policy(node_file("bridge" if kind == "policy-bridge" else "dhcp"))
     return json.dumps(document, indent=1) + "\n"
+
+
+def policy(text: str) -> str:
+    """Return the document *text* as an NMState policy: its NIC is the one with the default route."""
+    captures = {
+        "gateway": 'routes.running.destination=="0.0.0.0/0"',
+        "uplink": "interfaces.name==capture.gateway.routes.running.0.next-hop-interface",
+    }
+    named = text.replace('"eth0"', '"{{ capture.uplink.interfaces.0.name }}"')
+    return json.dumps({"capture": captures, "desiredState": json.loads(named)}, indent=1) + "\n"
