@@ -1,4 +1,4 @@
-"""P15: NMState policies in the simulated world: resolved once, compared in later boots, whatever goes wrong."""
+"""P18: NMState policies in the simulated world: resolved once, compared in later boots, whatever goes wrong."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Policies(Run):
                 digest = heading.rpartition("(")[2].rstrip(")")
                 if is_of(content.decode(), digest):
                     same = known.setdefault(digest, content) == content
-                    self.world.rules.hold("P15", f"{heading} leads to another document than before", holds=same)
+                    self.world.rules.hold("P18", f"{heading} leads to another document than before", holds=same)
             write(path, content)
 
         disk.write_synced = watched  # type: ignore[method-assign]
