@@ -1,5 +1,6 @@
 """What must this machine have for a lab, and how are its commands called?"""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -23,6 +24,8 @@ PACKAGES = {
 """Command the harness or the tests call, and the Debian package that brings it."""
 
 
+INSTANCES = 1024
+"""Of inotify; a node uses about ten."""
 PATIENCE = 3.0
 """The factor for all limits of waits: tests give what is long on a quiet machine, and a gate is not always quiet."""
 
@@ -72,6 +75,14 @@ def ensure_packages(packages: Mapping[str, str] = PACKAGES) -> None:
     install = ["apt-get", "-qq", "-y", "--no-install-recommends", "install", *missing]
     call(["apt-get", "-qq", "update"], timeout=300, env=env)
     call(install, timeout=600, env=env)
+
+
+def make_room() -> None:
+    """Let root have as many inotify instances as many nodes need; the kernel's own limit is good for a dozen nodes."""
+    limit = Path("/proc/sys/fs/inotify/max_user_instances")
+    if int(limit.read_text()) < INSTANCES:
+        with contextlib.suppress(OSError):  # a container may not change it, and a lab with few nodes does not need it
+            limit.write_text(str(INSTANCES))
 
 
 def call(argv: Sequence[str | Path], *, timeout: float = 30, env: dict[str, str] | None = None) -> str:
