@@ -16,20 +16,21 @@ help: ## list the targets
 demo: $(STAMP) ## set everything up, boot a node and show the main job (root)
 	@$(RUN) tools/demo.py
 
-# What booted nodes need is made beside lint, types and the pure tests. A lab boot mostly waits, so three workers share two
-# cores. An emulated machine keeps a core of two busy: not beside real boots, which have bounds. Most seeds of the
-# simulation run beside everything, while no other program wants the processor. mutations.py says which case notices each
-# broken rule.
+# What booted nodes need is made beside lint, types and the pure tests. A lab boot waits for three quarters of its time, so
+# three workers share a core. An emulated machine keeps a core busy: not beside real boots. Most seeds of the simulation
+# run beside everything, while no other program wants the processor. mutations.py says which case notices each broken rule.
+LAB_WORKERS ?= $$((3 * ($$(nproc) < 4 ? $$(nproc) : 4)))
+BOOTED := tests/lab tests/vm
 test: $(STAMP) ## set everything up and run all tests, real boots included (root)
 	@mkdir -p build; failed=0; export NODENET_REQUIRE_LAB=1; \
 	$(RUN) tools/simulate.py --first 2000 --seeds 18000 --when-idle >build/simulation.txt 2>&1 & simulated=$$!; \
 	$(RUN) tools/prepare.py >build/prepare.txt 2>&1 & prepared=$$!; \
 	trap 'for job in $$simulated $$prepared; do kill -- -$$job || kill $$job; done 2>/dev/null' EXIT; \
 	$(RUN) -m ruff check . && $(RUN) -m ruff format --check . && $(RUN) -m mypy && $(RUN) tools/mutations.py || exit; \
-	$(RUN) -m pytest -q -m "not lab" --numprocesses 2 --dist worksteal || failed=$$?; \
+	$(RUN) -m pytest -q $(BOOTED:%=--ignore=%) --numprocesses auto --dist worksteal || failed=$$?; \
 	wait $$prepared || echo "tools/prepare.py: not everything could be made"; cat build/prepare.txt; \
-	$(RUN) -m pytest -q -m "lab and not vm" --numprocesses 3 --dist worksteal || failed=$$?; \
-	$(RUN) -m pytest -q -m vm --numprocesses 2 --dist worksteal || failed=$$?; \
+	$(RUN) -m pytest -q tests/lab --numprocesses $(LAB_WORKERS) --dist worksteal || failed=$$?; \
+	$(RUN) -m pytest -q tests/vm --numprocesses auto --dist worksteal || failed=$$?; \
 	wait $$simulated || { failed=$$?; echo "FAILED tools/simulate.py"; }; cat build/simulation.txt; \
 	exit $$failed
 
@@ -37,7 +38,7 @@ check: $(STAMP) ## lint, types and pure tests: no root, no lab, about two minute
 	@$(RUN) -m ruff check .
 	@$(RUN) -m ruff format --check .
 	@$(RUN) -m mypy
-	@$(RUN) -m pytest -q -m "not lab" --numprocesses auto --dist worksteal
+	@$(RUN) -m pytest -q $(BOOTED:%=--ignore=%) --numprocesses auto --dist worksteal
 
 fmt: $(STAMP) ## format and mend what can be mended
 	@$(RUN) -m ruff check --fix --quiet . || true

@@ -18,6 +18,8 @@ from harness.rootfs import DEFAULT, packages
 
 SCRIPT = "/usr/local/bin/ovnkube"
 UNIT = "/etc/systemd/system/ovnkube.service"
+START_SECONDS = 200
+"""Three starts of a minute each."""
 UNMANAGED = "type:tun;interface-name:br-int;interface-name:ovn-k8s-*;interface-name:patch-br-*;interface-name:pod0"
 """As a cluster has it; and what the lab's other nodes have, which this file takes the place of."""
 FILES = {
@@ -89,7 +91,12 @@ ip neigh replace 169.254.0.4 lladdr 0a:58:a9:fe:00:04 dev br-ex nud permanent
 ip rule show priority 30 | grep -q . || ip rule add priority 30 fwmark 0x1745ec to 172.30.0.0/16 lookup 7
 
 number() { ovs-vsctl --timeout=5 get interface "$1" ofport; }
-until number "$patch" 2> /dev/null | grep -q '^[0-9]'; do sleep 0.2; done
+looks=0
+until number "$patch" 2> /dev/null | grep -q '^[0-9]'; do
+  sleep 0.2
+  # It has seen the mapping and the port in an order that makes it wait for another change.
+  if ((looks++ % 50 == 49)); then ovn-appctl -t ovn-controller recompute || true; fi
+done
 ports="$(number "$uplink") $(number "$patch")"
 read -r up in <<< "$ports"
 commit() { echo "ct(commit,zone=64000,exec(load:$1->NXM_NX_CT_MARK[])),output:$up"; }
@@ -137,8 +144,9 @@ def install(node: Node) -> None:
 
 
 def start(node: Node) -> None:
-    """Start OVN, and wait until its pod reaches the gateway."""
-    node.run("systemctl enable --now ovnkube", timeout=60)
+    """Start OVN, and wait until its pod reaches the gateway; systemd starts what is late again, as kubelet does."""
+    node.run("systemctl enable --now --no-block ovnkube")
+    node.wait_until("systemctl is-active ovnkube", timeout=START_SECONDS)
 
 
 def stop(node: Node) -> None:

@@ -343,7 +343,8 @@ class Rules:
         message = fields.get("message")
         self.hands.said(message)
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
-        if message in (Message.UPLINK_BACK, Message.NAME_SERVERS_SILENT):
+        silent = message is Message.NAME_SERVERS_SILENT and fields.get("stage") is None
+        if silent or text.startswith("The uplink has a carrier"):
             self.uplink_back_at = self.world.now
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
         if text.startswith("The apply of ") and self.committed:

@@ -337,7 +337,7 @@ async def _serve(
     notifier = Notifier()
     if store.set_aside is not None:
         cause = f"The store of addresses could not be read; it is {store.set_aside} now"
-        log.error(cause, message=Message.IPAM_STORE_FAILED, cause=cause)
+        log.error(cause, message=Message.IPAM_FAILED, cause=cause)
     kubeconfig = options.kubeconfig or settings.ipam.kubeconfig or settings.kubernetes.kubeconfig
     weak = _Weaknesses()
     api = KubernetesIpam(kubeconfig, settings.ipam.lease_namespace, weak.note)
@@ -377,7 +377,7 @@ class _Weaknesses:
     def note(self, weaknesses: tuple[str, ...]) -> None:
         if weaknesses != self._known:
             for text in weaknesses:
-                log.warning(text, message=Message.KUBECONFIG_WEAK, cause=text)
+                log.warning(text, message=Message.NOTE, cause=text)
         self._known = weaknesses
 
 

@@ -185,7 +185,7 @@ class Companion:
     def _note_weak(self, weaknesses: tuple[str, ...]) -> None:
         if weaknesses != self._weak:
             for text in weaknesses:
-                log.warning(text, message=Message.KUBECONFIG_WEAK, cause=text)
+                log.warning(text, message=Message.NOTE, cause=text)
         self._weak = weaknesses
 
     def _for_cluster(self) -> node_report.NodeReport | None:

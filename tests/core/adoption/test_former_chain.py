@@ -179,13 +179,13 @@ def test_what_is_no_record_is_refused(content: bytes) -> None:
 
 def test_an_interrupted_run_says_on_which_side_the_node_is() -> None:
     assert RECORD.interrupted(marker=True, same_boot=False) == Problem(
-        Message.ADOPTION_INTERRUPTED,
+        Message.ADOPTION_FAILED,
         "A `nodenetctl adopt` was interrupted before the last boot (step 2 of 2): /etc/nodenet/adopted exists, so "
         "nodenet configures this node at every boot",
         REST,
     )
     assert RECORD.interrupted(marker=False, same_boot=True) == Problem(
-        Message.ADOPTION_INTERRUPTED,
+        Message.ADOPTION_FAILED,
         "A `nodenetctl adopt` was interrupted in this boot (step 2 of 2): /etc/nodenet/adopted does not exist, so the "
         "former chain configures this node at every boot",
         REST,

@@ -27,7 +27,7 @@ def test_each_has_a_cause_and_a_remedy() -> None:
     found = dns.missing("/usr/sbin/dnsmasq")
     assert found.cause == "dnsmasq of this node is not started: /usr/sbin/dnsmasq is not installed"
     assert found.remedy == 'Install dnsmasq, or set `enabled = "no"` in `[hosted]`'
-    assert dns.taken("x has it").message is Message.DNS_PORT_TAKEN
+    assert dns.taken("x has it").message is Message.NODE_DNS_FAILED
     assert dns.nameless().remedy == "See `journalctl -b -u dbus`"
     assert dns.of("cause", "").remedy == "See `systemctl status nodenet-dnsmasq.service`"
 

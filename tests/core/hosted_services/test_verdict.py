@@ -87,7 +87,7 @@ def test_contradictions_are_problems_and_hold_nothing_up() -> None:
     cause = "The cached list of nodes is not used: its checksum is wrong: it was not written to its end, or was changed"
     torn = verdict(made, (cause,), UP, silent=())
     assert torn.problem == Problem(
-        Message.HOSTED_INPUT_INVALID,
+        Message.HOSTED_PROBLEM,
         cause,
         "Correct /etc/nodenet/hostednetservices.yaml or the object in the API; "
         "a cache is written again when the API answers",

@@ -18,6 +18,9 @@ SETTINGS: Mapping[str, str] = {
     "/etc/NetworkManager/conf.d/10-lab.conf": "[keyfile]\nunmanaged-devices=type:tun\n",
     "/etc/systemd/journald.conf.d/10-lab.conf": "[Journal]\nStorage=persistent\nSystemMaxUse=64M\n",
     "/etc/resolv.conf": "",
+    # Newer than /usr: no boot makes caches and databases again that the packages of the image have made.
+    "/etc/.updated": "",
+    "/var/.updated": "",
 }
 
 

@@ -1,5 +1,6 @@
 """What must this machine have for a lab, and how are its commands called?"""
 
+import contextlib
 import os
 import shutil
 import subprocess
@@ -17,9 +18,16 @@ PACKAGES = {
     "dnsmasq": "dnsmasq-base",
     "ethtool": "ethtool",
     "ip": "iproute2",
+    "nft": "nftables",
     "dbus-daemon": "dbus",
 }
 """Command the harness or the tests call, and the Debian package that brings it."""
+
+
+INSTANCES = 1024
+"""Of inotify; a node uses about ten."""
+PATIENCE = 3.0
+"""The factor for all limits of waits: tests give what is long on a quiet machine, and a gate is not always quiet."""
 
 
 class LabError(RuntimeError):
@@ -69,6 +77,14 @@ def ensure_packages(packages: Mapping[str, str] = PACKAGES) -> None:
     call(install, timeout=600, env=env)
 
 
+def make_room() -> None:
+    """Let root have as many inotify instances as many nodes need; the kernel's own limit is good for a dozen nodes."""
+    limit = Path("/proc/sys/fs/inotify/max_user_instances")
+    if int(limit.read_text()) < INSTANCES:
+        with contextlib.suppress(OSError):  # a container may not change it, and a lab with few nodes does not need it
+            limit.write_text(str(INSTANCES))
+
+
 def call(argv: Sequence[str | Path], *, timeout: float = 30, env: dict[str, str] | None = None) -> str:
     """Run a command of this machine and return what it printed.
 
@@ -96,13 +112,16 @@ def call(argv: Sequence[str | Path], *, timeout: float = 30, env: dict[str, str]
     return done.stdout
 
 
-def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, pause: float = 0.05) -> T:
+def eventually(
+    look: Callable[[], T | None], what: str, *, timeout: float = 30, pause: float = 0.05, patience: float = PATIENCE
+) -> T:
     """Call `look` until it returns something true, and return that.
 
-    Raises LabError with `what` after `timeout` seconds. A pause is at least as long as the look before it: on a busy
-    machine and in an emulated one, looks must leave some processor to what they wait for.
+    Raises LabError with `what` after `timeout` seconds, times `patience`. A pause is at least twice as long as the look
+    before it: on a busy machine and in an emulated one, looks must leave some processor to what they wait for.
     """
-    deadline = time.monotonic() + timeout
+    patient = timeout * patience
+    deadline = time.monotonic() + patient
     while True:
         began = time.monotonic()
         found = look()
@@ -110,8 +129,8 @@ def eventually(look: Callable[[], T | None], what: str, *, timeout: float = 30, 
             return found
         now = time.monotonic()
         if now > deadline:
-            raise LabError(f"waited {timeout:g} s for {what}, without result")
-        time.sleep(max(pause, now - began))
+            raise LabError(f"waited {patient:g} s for {what}, without result")
+        time.sleep(max(pause, 2 * (now - began)))
 
 
 def tail(text: str, lines: int = 40) -> str:

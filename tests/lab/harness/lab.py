@@ -39,6 +39,7 @@ class Lab:
 
     def __init__(self) -> None:
         host.ensure_packages()
+        host.make_room()
         self.rootfs = rootfs()
         STATE.mkdir(exist_ok=True)
         with (STATE / ".lock").open("w") as everyone:

@@ -127,6 +127,8 @@ class Lan:
     def _make(self) -> None:
         ns.make_netns(self.netns)
         ns.ip(self.netns, "link", "add", BRIDGE, "type", "bridge")
+        # A router that still checks its own address sends no advertisement; a node asks again after four seconds.
+        ns.inside(self.netns, "/bin/sh", "-c", f"echo 0 > /proc/sys/net/ipv6/conf/{BRIDGE}/dad_transmits")
         ns.inside(self.netns, "ethtool", "-K", BRIDGE, "tx", "off")
         ns.ip(self.netns, "address", "add", f"{self.gateway4}/24", "dev", BRIDGE)
         ns.ip(self.netns, "address", "add", f"{self.gateway6}/64", "dev", BRIDGE, "nodad")

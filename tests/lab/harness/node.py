@@ -125,7 +125,7 @@ class Node(Shell):
         """
         words = ["/bin/sh", "-c", command] if isinstance(command, str) else list(command)
         with applies.recorded(self, words):
-            return self._run(words, check=check, timeout=timeout, stdin=stdin)
+            return self._run(words, check=check, timeout=timeout * self.patience, stdin=stdin)
 
     def _run(
         self, words: Sequence[str], *, check: bool, timeout: float, stdin: str
@@ -194,6 +194,7 @@ class Node(Shell):
         ns.make_netns(self.netns)
         for nic in self.nics:
             nic.lan.plug(nic.port, self.netns, nic.link, nic.mac)
+        ns.hasten_ipv6(self.netns, [nic.link for nic in self.nics])
 
     def _unwire(self) -> None:
         # The kernel empties a namespace some time after its removal; the cables must be gone before.

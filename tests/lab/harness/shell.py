@@ -8,6 +8,7 @@ import abc
 import json
 import subprocess
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,8 @@ class Shell(abc.ABC):
     """A root shell on a node, and the queries of tests."""
 
     name: str
-    patience: float = 1
-    """The factor for all time limits: an nspawn node has 1."""
+    patience: float = host.PATIENCE
+    """The factor for all time limits."""
     pause: float = 0.1
     """Seconds between two looks of `wait_until`; what a look costs is taken from what it waits for."""
 
@@ -73,9 +74,9 @@ class Shell(abc.ABC):
 
     def wait_until(self, command: Sequence[str] | str, *, timeout: float = 30) -> str:
         """Repeat a command until it succeeds; returns its output."""
-        patient = timeout * self.patience
+        look = partial(self._output, command)
         try:
-            return host.eventually(lambda: self._output(command), f"{command}", timeout=patient, pause=self.pause)
+            return host.eventually(look, f"{command}", timeout=timeout, pause=self.pause, patience=self.patience)
         except host.LabError as error:
             raise self._failure(str(error)) from error
 

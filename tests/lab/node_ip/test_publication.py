@@ -10,7 +10,7 @@ from boot.test_coordination import HOLD, HOLDER
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lan, Node
 from nodenet.core.node_ip.policy_from_settings import HINT_FILE
-from story import KUBELET, RUN, causes, nothing_left, settle, stage, status, story
+from story import CRIO, KUBELET, RUN, causes, nothing_left, settle, stage, status, story
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 DROP_INS = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
@@ -31,6 +31,7 @@ method=disabled
 ONE_RELOAD = "[Manager]\nReloadLimitIntervalSec=30s\nReloadLimitBurst=1\n"
 """systemd refuses every reload but the first one within this time (systemd-system.conf(5))."""
 OLD_DROP_IN = '[Service]\nEnvironment="KUBELET_NODE_IP={0}" "KUBELET_NODE_IPS={0}"\n'
+OLD_CRIO_DROP_IN = '[Service]\nEnvironment="CONTAINER_STREAM_ADDRESS={0}"\n'
 
 
 def static(*addresses: str) -> str:
@@ -111,7 +112,8 @@ def test_a_file_that_overrides_the_node_ip_is_named(product_node: NodeFactory, l
     assert causes(node) == [cause]
     assert cause in node.run("nodenetctl status", check=False).stdout
     assert node.record("kubelet").environment.get("KUBELET_NODE_IP") == (None if kind == "removal" else value)
-    node.run(f"rm {source}; systemctl daemon-reload; systemctl reload nodenetd")
+    # Until it is started again, kubelet runs with what the file said.
+    node.run(f"rm {source}; systemctl daemon-reload; systemctl restart kubelet; systemctl reload nodenetd", timeout=60)
     assert settle(node)["health"] == "ok"
 
 
@@ -144,7 +146,8 @@ def test_a_directory_in_the_place_of_a_published_file_is_one_problem(product_nod
 def test_a_node_of_the_replaced_tools_keeps_its_node_ip(product_node: NodeFactory) -> None:
     """The daemon is installed beside a kubelet that runs: the lower address is not published in its place (R18)."""
     drop_in = OLD_DROP_IN.format("10.88.0.60")
-    node = product_node(flavour=Flavour.OPENSHIFT, enable=[], files={KUBELET: drop_in})
+    files = {KUBELET: drop_in, CRIO: OLD_CRIO_DROP_IN.format("10.88.0.60")}
+    node = product_node(flavour=Flavour.OPENSHIFT, enable=[], files=files)
     node.write(KEYFILE, static("10.88.0.40", "10.88.0.60"), 0o600)
     with_early(node, f"mkdir -p {RUN}; printf 10.88.0.60 > {RUN}/primary-ip; cp {RUN}/primary-ip {RUN}/ipv4")
     node.boot()

@@ -69,12 +69,12 @@ def wanted_up(document: Block | None) -> frozenset[str]:
 def values(found: Iterable[Change], links: Sequence[Link], wanted: Collection[str]) -> Iterator[str]:
     """Yield in words which links are set down and *wanted* up, and what differs on links with a carrier.
 
-    A link without a carrier has lost what it had.
+    A link without a carrier has lost what it had. libnmstate may name a link of which no value differs.
     """
     yield from (f"{each.name} is set down" for each in links if each.name in wanted and not each.up)
     dark = {each.name for each in links if not (each.carrier and each.up)}
     for each in found:
-        if each.place in dark or any(each.after.endswith(f" on {link}") for link in dark):
+        if each.before == each.after or each.place in dark or any(each.after.endswith(f" on {link}") for link in dark):
             continue
         what = f"{each.place} {each.key}"
         yield f"{what} is {each.before}, not {each.after}" if each.before else f"{what} is not {each.after}"

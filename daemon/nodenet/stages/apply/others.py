@@ -248,7 +248,7 @@ class MadeAgain:
             return
         self._ups += 1
         text = f"Set {link.name} up: NetworkManager activates it, and another program had set it down"
-        log.warning(text, message=Message.NODE_IP_NOTE, stage="nodeip")
+        log.warning(text, message=Message.NOTE, stage="nodeip")
         self._kernel.set_up(link.name)
 
     def _is_another(self, link: Link) -> bool:

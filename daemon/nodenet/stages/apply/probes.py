@@ -234,7 +234,7 @@ class Probes:
                 found.duplicates.end()
             if not logged:
                 text = f"No gateway answers yet: a new node file waits for one for up to {patience:g} s"
-                log.info(text, message=Message.GATEWAY_AWAITED, stage="nmstate")
+                log.info(text, message=Message.PROBE_SILENT, stage="nmstate")
                 logged = True
             await asyncio.sleep(PAUSE_SECONDS)
 

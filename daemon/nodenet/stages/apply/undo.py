@@ -19,7 +19,7 @@ from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.since import NEVER
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.changes import MESSAGE, Changes, shielded
+from nodenet.stages.apply.changes import Changes, shielded
 from nodenet.stages.apply.pipeline import MANAGER
 from nodenet.stages.apply.records import BRIDGE_INTENT
 
@@ -142,7 +142,7 @@ class Undo:
         if self._logged is None or self._logged.apply.started != change.apply.started:
             self._logged = change
             text = f"The {_words(change)} was interrupted; the network from before it comes back first"
-            log.warning(text, message=MESSAGE[change.what])
+            log.warning(text, message=Message.CHANGE_UNDONE)
 
 
 def _words(change: Change) -> str:
