@@ -406,6 +406,7 @@ class FakeNeighbours:
     there: set[IPAddress] = field(default_factory=set)
     asked: list[tuple[IPAddress, str]] = field(default_factory=list)
     on: dict[str, tuple[Neighbour, ...]] = field(default_factory=dict)
+    announced: list[tuple[str, IPAddress]] = field(default_factory=list)
 
     async def answers(self, address: IPAddress, link: str, seconds: float) -> bool:  # noqa: ARG002
         self.asked.append((address, link))
@@ -416,6 +417,9 @@ class FakeNeighbours:
 
     def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
         self.on[link] = (*self.on.get(link, ()), *neighbours)
+
+    def announce(self, link: str, addresses: Iterable[IPAddress]) -> None:
+        self.announced += [(link, address) for address in addresses]
 
 
 @dataclass

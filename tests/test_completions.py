@@ -64,7 +64,7 @@ OFFERED = {
     "nodenetctl explain ": {"node-ip", "br-ex", "hostname", "nmstate", "api-int", "vip", "hosted"},
     "nodenetctl bridge ": {"remove", "make"},
     "nodenetctl wait ": set(STAGES),
-    "nodenetctl claims ": {"explain", "check"},
+    "nodenetctl claims ": {"explain", "check", "import"},
     "nodenetctl wait no": {"nodeip"},
     "nodenetctl reload --w": {"--wait"},
     "nodenetctl explain hostname --": {"--help", "--json", "--no-dns"},

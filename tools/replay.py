@@ -15,13 +15,8 @@ if __name__ == "__main__":
 
 from nodenet.cli.outputs import printable
 from nodenet.core.errors import UsageInvalid
-from nodenet.edge import report as sources
+from nodenet.edge.archive import unpacked
 from simulation.replay import replayed
-
-
-def unpacked(folder: Path) -> dict[str, bytes]:
-    """Return the files of an archive that was unpacked."""
-    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -32,7 +27,7 @@ def main(argv: list[str] | None = None) -> int:
     )
     archive: Path = parser.parse_args(argv).archive
     try:
-        files, notes = (unpacked(archive), ()) if archive.is_dir() else sources.unpacked(archive)
+        files, notes = unpacked(archive)
         differences = replayed(files)
     except UsageInvalid as error:
         print(printable(f"{archive}: {error.cause}"), file=sys.stderr)

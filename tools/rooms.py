@@ -46,10 +46,11 @@ STAGES = ("core", "ports", "stage_edges", "stages.apply")
 
 EDGE: Mapping[str, tuple[str, ...]] = {
     "adoption": ("core.boot", "edge.clock", "edge.files"),
+    "archive": (),
     "bus": ("core.boot", "core.status", "core.trial"),
     "clock": (),
     "files": (),
-    "fleet": ("core.report",),
+    "fleet": ("core.report", "edge.archive"),
     "hosted_services": (
         "core.kernel",
         "core.resolver",

@@ -160,7 +160,7 @@ class Assembly:
         if not up:
             log.warning("The system bus went away; the boot goes on without it", message=Message.BUS_LOST)
         elif self._bus_was_lost:
-            log.info("The system bus is back", message=Message.BUS_BACK)
+            log.info("The system bus is back", message=Message.RECOVERED)
         if up and not self.bus.owns_name:
             log.warning(f"The bus name {NAME} is not ours: no program can call nodenetd", message=Message.BUS_NAMELESS)
         self._bus_was_lost = not up
@@ -171,7 +171,7 @@ class Assembly:
     def bus_answers(self, again: bool) -> None:  # noqa: FBT001  (a callback's only argument)
         """Log that the bus, still connected, no longer answers, or does *again*."""
         if again:
-            log.info("The system bus answers again", message=Message.BUS_BACK)
+            log.info("The system bus answers again", message=Message.RECOVERED)
             self._wake(Topic.BUS)
         else:
             log.warning("The system bus does not answer; nodenetd goes on without it", message=Message.BUS_LOST)

@@ -15,10 +15,16 @@ from nodenet.cli.main import main
         (["check", "team/vm.blue"], "check takes no claim. Run `nodenetctl claims explain NAMESPACE/NAME`"),
         (["check", "--network", "blue"], "check takes no --network. Run it without"),
         (["--repair"], "--repair belongs to check. Run `nodenetctl claims check --repair`"),
+        (["--dry-run"], "--kubeconfig and --dry-run belong to import. Run `nodenetctl claims import`"),
+        (["import", "--json"], "import has no --json. Run it without"),
+        (["import"], "import needs the kubeconfig of an administrator. Add --kubeconfig FILE"),
         (["explain", "a/b", "--repair"], "--repair belongs to check. Run `nodenetctl claims check --repair`"),
     ],
 )
-def test_words_that_do_not_belong_together(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_words_that_do_not_belong_together(
+    words: list[str], said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("KUBECONFIG", raising=False)
     assert main(["claims", *words]) == 64
     assert capsys.readouterr().err == f"nodenetctl: {said}\n"
 

@@ -20,6 +20,7 @@ from nodenet.core.change.record import Change, What, render
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import UsageInvalid
 from nodenet.core.network_manager.objects import KeptProfile
+from nodenet.core.report import parts
 from nodenet.core.report.parts import PARTS, Part
 from nodenet.core.report.secrets import in_json
 from nodenet.edge import report as sources
@@ -101,7 +102,7 @@ def test_a_record_is_shown_without_its_secrets_and_one_that_is_torn_is_not(tmp_p
 
 
 def test_every_part_from_a_record_with_secrets_is_known_as_one() -> None:
-    assert {part.name for part in PARTS if part.record} == {"bridge.json", "boots.json"}
+    assert {part.name for part in PARTS if part.record} == set(parts.RECORDS)
     assert {Path(part.command[1]) for part in PARTS if part.record} <= set(map(Path, RECORDS))
 
 

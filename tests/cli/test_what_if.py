@@ -12,6 +12,10 @@ from bench.fleet import documents
 from cli.test_fleet import archive, changed
 from nodenet.cli.main import main
 from nodenet.core.fleet.what_if import TAKEN, Outcome, roll_out
+from nodenet.core.node_file import policy
+from nodenet.core.node_file.find import NodeFile
+from nodenet.core.node_file.policy import Filled
+from nodenet.core.node_file.yaml_text import Block, load
 from nodenet.edge.report import packed
 
 MTU = "interfaces:\n- name: eth0\n  type: ethernet\n  state: up\n  mtu: 1400\n"
@@ -108,17 +112,95 @@ def test_a_file_for_none_of_the_hosts_is_named(fleet: Path, capsys: pytest.Captu
     assert found["left_out"] == [{"place": "worker-55.yml", "why": "it is the file of none of these hosts"}]
 
 
-def test_what_a_policy_leads_to_is_known_on_the_host_only(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It is neither taken nor without effect; a wrong one is refused."""
-    policy = """capture: {nic: 'interfaces.type=="ethernet"'}
+POLICY = """capture: {nic: 'interfaces.type=="ethernet"'}
 desiredState: {interfaces: [{name: "{{ capture.nic.interfaces.0.name }}", type: ethernet, mtu: 1400}]}
 """
-    code, found = ask(fleet, capsys, cluster=MTU, worker_5=policy, worker_6=policy.replace("==", "="))
-    five, six = found["hosts"]["worker-5"], found["hosts"]["worker-6"]
-    assert (five["verdict"], five["file"]) == ("not known", "worker-5.yml")
-    assert five["problems"][0].startswith("worker-5.yml is an NMState policy: `nodenetctl diff` on the host says")
-    assert (code, six["verdict"]) == (65, "refused")
-    assert "is no operator" in six["problems"][0]
+NETWORK = {"interfaces": [{"name": "lo", "type": "loopback"}, {"name": "eth0", "type": "ethernet", "mtu": 1500}]}
+
+
+def with_parts(fleet: Path, number: int, **parts: object) -> None:
+    """Write the report of a node with more *parts*, which are JSON; the journal is before them."""
+    more = {f"{name}.json": json.dumps(part).encode() for name, part in parts.items()}
+    (fleet / f"n{number}.tar.gz").write_bytes(packed("top", {**documents(number), **more}, 0.0))
+
+
+def test_a_policy_is_resolved_with_the_network_of_the_report(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """It leads to another document on each host; a capture that finds nothing, and a wrong one, are refused."""
+    with_parts(fleet, 5, network=NETWORK)
+    with_parts(fleet, 6, network={"interfaces": [{"name": "bond0", "type": "bond"}]})
+    code, found = ask(fleet, capsys, worker_5=POLICY, worker_6=POLICY, worker_3=POLICY.replace("==", "="))
+    five, six, three = (found["hosts"][f"worker-{number}"] for number in (5, 6, 3))
+    assert (code, five["verdict"], five["problems"]) == (65, "taken", [])
+    assert five["changes"] == ["MTU of eth0: 1500 -> 1400"]
+    assert five["notes"] == ["worker-5.yml is an NMState policy, resolved with the network of the report"]
+    assert six["verdict"] == "refused"
+    assert "no interface of this node has type = 'ethernet'" in six["problems"][0]
+    assert three["verdict"] == "refused"
+    assert "is no operator" in three["problems"][0]
+
+
+def test_a_policy_that_was_resolved_on_its_host_is_not_resolved_again(
+    fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the document in force its captures would find nothing any more; an edited policy is resolved."""
+    resolved = policy.resolved(NodeFile.of("worker-5.yml", POLICY), filled_here(POLICY), {})
+    kept = json.loads(policy.render({NodeFile.of("", POLICY).digest: resolved.text}))
+    parts = documents(5, node_file="worker-5.yml", digest=resolved.digest, applied_digest=resolved.digest)
+    more = {"policies.json": json.dumps(kept).encode(), "network.json": b'{"interfaces": []}'}
+    (fleet / "n5.tar.gz").write_bytes(packed("top", {**parts, **more}, 0.0))
+    _, found = ask(fleet, capsys, worker_5=POLICY)
+    assert (found["hosts"]["worker-5"]["verdict"], found["hosts"]["worker-5"]["notes"]) == ("unchanged", [])
+    _, found = ask(fleet, capsys, worker_5=POLICY.replace("1400", "1300"))
+    assert found["hosts"]["worker-5"]["verdict"] == "refused"
+
+
+def filled_here(text: str) -> Filled:
+    document = load("worker-5.yml", text)
+    assert isinstance(document, Block)
+    return policy.filled("worker-5.yml", document, NETWORK)
+
+
+COPIED = """capture: {all: 'interfaces.name=="eth0"', nic: 'capture.all | interfaces.mtu:=1400'}
+desiredState: {interfaces: "{{ capture.%s.interfaces }}"}
+"""
+
+
+def test_a_copied_interface_asks_for_what_the_copy_changes(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    nic = {"name": "eth0", "type": "ethernet", "state": "up", "mtu": 1500, "ethernet": {"auto-negotiation": True}}
+    for number in (5, 6):
+        with_parts(fleet, number, network={"interfaces": [nic]})
+    _, found = ask(fleet, capsys, worker_5=COPIED % "nic", worker_6=COPIED % "all")
+    assert found["hosts"]["worker-5"]["problems"] == []
+    assert found["hosts"]["worker-5"]["changes"] == ["MTU of eth0: 1500 -> 1400"]
+    assert found["hosts"]["worker-6"]["changes"] == []
+
+
+@pytest.mark.parametrize(
+    "network",
+    [
+        None,
+        [],
+        {"interfaces": 7},
+        {"interfaces": [7]},
+        {"interfaces": [{"name": ["eth0"], "type": "ethernet"}]},
+        {"interfaces": [{"name": "eth0"}]},
+        {"routes": []},
+        "deep",
+    ],
+)
+def test_without_a_readable_network_a_policy_is_not_known(
+    network: object, fleet: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A report of an older version has none; a hostile one has anything."""
+    if network == "deep":
+        parts = {**documents(5), "network.json": b"[" * 100_000, "policies.json": b"{"}
+        (fleet / "n5.tar.gz").write_bytes(packed("top", parts, 0.0))
+    elif network is not None:
+        with_parts(fleet, 5, network=network, policies={"version": 1, "resolved": {"x": 7}})
+    code, found = ask(fleet, capsys, worker_5=POLICY)
+    five = found["hosts"]["worker-5"]
+    assert (code, five["verdict"], five["file"]) == (1, "not known", "worker-5.yml")
+    assert five["problems"][0].startswith("worker-5.yml is an NMState policy, and its report has no readable network")
 
 
 def test_values_of_each_host_are_filled_in(fleet: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ async def test_a_rollback_by_order_is_no_error_for_the_one_who_gave_it() -> None
     assert await work is False
     assert rig.states[-1] is TrialState.ROLLED_BACK
     assert [(entry["event"], entry["message"]) for entry in logged] == [
-        ("The trial of new.yml is rolled back: an administrator rolled it back", Message.TRIAL_ROLLED_BACK)
+        ("The trial of new.yml is rolled back: an administrator rolled it back", Message.CHANGE_UNDONE)
     ]
 
 
@@ -225,7 +225,7 @@ async def test_every_other_order_is_refused_while_one_holds() -> None:
         await rig.trials.begin(ORDER)
     with pytest.raises(Busy):
         rig.trials.refuse()
-    assert [entry["message"] for entry in logged] == [Message.TRIAL_BUSY]
+    assert [entry["message"] for entry in logged] == [Message.RELOAD_REFUSED]
     await rig.trials.decide(Decision.ROLL_BACK)
     rig.trials.refuse()
 
@@ -300,7 +300,7 @@ async def test_a_confirmation_that_is_refused_does_not_end_the_trial() -> None:
     work = await rig.held()
     with capture_logs() as logged, pytest.raises(UsageInvalid, match=r"^worker-0\.yml was edited during the trial"):
         await rig.trials.decide(Decision.CONFIRM)
-    assert [line["message"] for line in logged] == [Message.TRIAL_BUSY]
+    assert [line["message"] for line in logged] == [Message.RELOAD_REFUSED]
     assert rig.shown[-1].state is TrialState.HOLDING
     await rig.trials.decide(Decision.CONFIRM)
     assert await work is True
@@ -324,6 +324,6 @@ async def test_an_edit_meanwhile_is_in_status_and_journal() -> None:
         await rig.trials.decide(Decision.ROLL_BACK)
     assert await work is False
     assert rig.shown[-1].edited == "worker-0.yml"
-    assert [(line["event"], line["remedy"]) for line in logged if line["message"] is Message.TRIAL_EDITED] == [
+    assert [(line["event"], line["remedy"]) for line in logged if line["message"] is Message.RELOAD_REFUSED] == [
         ("worker-0.yml was edited during the trial and is not applied", "Run `nodenetctl reload --wait` to apply it")
     ]

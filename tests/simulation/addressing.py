@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.network_manager.profiles import Profile
+from simulation.kernel import USUAL_MTU
 from simulation.keyfile import bond_of, client6, gateways_of, ip_address, is_port, metric_of, static_of
 from simulation.wire import ROUTER6
 
@@ -96,6 +97,7 @@ class Addressing:
         if link is None:
             self._manager.fail(device)
             return
+        kernel.set_mtu(device.link, USUAL_MTU)
         method, method6 = (profile.setting(family, "method", "disabled") for family in ("ipv4", "ipv6"))
         if method6 == "disabled":
             kernel.take(device.link, link_local(device.link))
@@ -196,6 +198,13 @@ class Addressing:
         self._set_routes(device, profile)
         device.state = 100 if device.state == 70 else device.state
         self._manager.touch()
+
+    def stray_comes(self) -> None:
+        """Let the devices hear a host that announces itself: those that take addresses of routers."""
+        for device in self._manager.memory.devices.values():
+            profile = self._manager.memory.profiles.get(device.profile or "")
+            if profile and device.state == 100 and profile.setting("ipv6", "method", "disabled") == "auto":
+                self._hear_stray(device)
 
     def stray_is_gone(self) -> None:
         """Take the addresses away that hosts have of one that announced itself: it ends their lifetime."""

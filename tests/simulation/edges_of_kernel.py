@@ -62,6 +62,9 @@ class Neighbours(Edge):
     def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
         pass
 
+    def announce(self, link: str, addresses: Iterable[IPAddress]) -> None:  # noqa: ARG002
+        self.life.step("neighbours.announce")
+
 
 @dataclass(slots=True)
 class KernelEdge(Edge):

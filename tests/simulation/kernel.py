@@ -12,6 +12,7 @@ from nodenet.core.kernel.snapshot import Address, AddressFlag, Link, NextHop, Ro
 from nodenet.stages.br_ex.duplicate_checks import ACCEPT_DAD
 
 ANYWHERE = {4: ip_network("0.0.0.0/0"), 6: ip_network("::/0")}
+USUAL_MTU = 1500
 BITS = {4: 32, 6: 128}
 LOOPBACK = IPv4Address("127.0.0.1")
 DAD_SECONDS = 1.2
@@ -46,6 +47,7 @@ class SimulatedLink:
     sysctls: dict[str, str] = field(default_factory=dict)
     below: list[str] = field(default_factory=list)
     master: str | None = None
+    mtu: int = USUAL_MTU
 
 
 class Kernel:
@@ -106,6 +108,11 @@ class Kernel:
                 for address in [one for one in link.addresses if one.version == 6]:
                     self.take(name, address)
             self._set_carrier(link)
+            self.touch()
+
+    def set_mtu(self, name: str, mtu: int) -> None:
+        if self.links[name].mtu != mtu:
+            self.links[name].mtu = mtu
             self.touch()
 
     def _set_carrier(self, link: SimulatedLink) -> None:
@@ -253,6 +260,7 @@ def _seen(link: SimulatedLink) -> Link:
         operstate=state,
         mac=link.mac,
         master=link.master,
+        mtu=link.mtu,
     )
 
 

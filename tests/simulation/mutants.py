@@ -29,6 +29,7 @@ from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.node_ip import last_published
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.status.document import document, line
+from nodenet.core.trial import drift
 from nodenet.daemon import ServiceManager, StateFile
 from nodenet.edge.files.store import Store
 from nodenet.loop.journal import Guard
@@ -44,12 +45,13 @@ from nodenet.stages.br_ex.stage import ConfigureOvsStage
 from nodenet.stages.br_ex.verify import Verifier
 from nodenet.stages.hostname import HostnameStage
 from nodenet.stages.nmstate import in_force as tries
+from nodenet.stages.nmstate.drift import Drift
 from nodenet.stages.nmstate.links import OtherNames
 from nodenet.stages.nmstate.quarantine import Quarantine
 from nodenet.stages.node_ip.publish import RELOAD_OWED, Confirmation, Publisher
 from nodenet.stages.node_ip.stage import NodeipStage
 
-_AFTER, _PAY = Pace.after, Store.pay
+_AFTER, _PAY, _LOOK = Pace.after, Store.pay, Drift.look
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,6 +234,29 @@ async def _not_followed_by_mac(_self: object, job: object) -> object:
     return job
 
 
+async def _not_in_use(_self: object, _published: object, _selection: object) -> bool:
+    return False
+
+
+async def _free(_self: object, _record: object) -> bool:
+    return False
+
+
+async def _never_differs(_self: object, _job: object, _facts: object) -> tuple[str, ...]:
+    return ()
+
+
+async def _look_that_undoes(self: Any, facts: Any, request: Any) -> Any:
+    found = await _LOOK(self, facts, request)
+    if facts.changed and facts.selection.link == "eth0":
+        await self._edges.profiles.connect(facts.selection.link)
+    return found
+
+
+def _always_other_servers(*_: object) -> str:
+    return "DNS servers 192.0.2.1, not 192.0.2.1"
+
+
 MUTANTS = (
     Mutant("R1", "an undo replaces the profiles of others", ((way_back, "is_ours", _any_profile),)),
     Mutant(
@@ -288,6 +313,11 @@ MUTANTS = (
         "L4", "a record says that profiles are there, or gone, before the disk does", ((Store, "pay", _not_synced),)
     ),
     Mutant("L5", "a lease that NetworkManager has given up is believed", ((probes, "is_held", _shown_lease),)),
+    Mutant("L7", "a new process applies the file under kubelet", ((tries.LaterTries, "leaves_alone", _free),)),
+    Mutant("L8", "a change by hand is not seen", ((Drift, "_differences", _never_differs),)),
+    Mutant("L9", "a change by hand is undone", ((Drift, "look", _look_that_undoes),)),
+    Mutant("L10", "a network that nobody has changed differs", ((drift, "other_servers", _always_other_servers),)),
+    Mutant("L11", "the node IPs are chosen again under kubelet", ((NodeipStage, "_in_use", _not_in_use),)),
     Mutant("L6", "a node file follows no NIC to another name", ((OtherNames, "followed", _not_followed_by_mac),)),
 )
 MUTANT = {mutant.entry: mutant for mutant in MUTANTS}

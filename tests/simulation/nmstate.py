@@ -19,6 +19,7 @@ from nodenet.core.nmstate.state import addresses, still_asked, uplinks
 from nodenet.core.ownership.things import NO_OTHERS, Others
 from simulation.addressing import NICS
 from simulation.disk import NO_DESCRIPTORS
+from simulation.kernel import USUAL_MTU
 from simulation.keyfile import FAMILIES, gateways_of, ip_address, is_port, static_of
 from simulation.manager_memory import Point
 from simulation.names import as_written
@@ -84,7 +85,7 @@ class Nmstate:
     async def difference(self, text: str, others: Others = NO_OTHERS) -> Document:
         await self._cross("difference", self._world.show_seconds)
         self._need_manager()
-        return self.missing(document_of(text), self.state(), others)
+        return self._with_hand(document_of(text), self.missing(document_of(text), self.state(), others))
 
     async def compare(self, text: str, state: Mapping[str, Any]) -> Document:
         await self._cross("compare", self._world.show_seconds)
@@ -98,7 +99,8 @@ class Nmstate:
         await self._cross("difference_below", self._world.show_seconds)
         self._need_manager()
         moved = uplinks(self.state(), bridges)
-        return still_asked(self.missing(document_of(text), self.state(), others), moved)
+        missing = self.missing(document_of(text), self.state(), others)
+        return self._with_hand(document_of(text), still_asked(missing, moved))
 
     async def apply(
         self,
@@ -115,6 +117,7 @@ class Nmstate:
         node_files = self._world.disk.node_files
         self._is_file = text.encode() in node_files or as_written(self._world, text).encode() in node_files
         if self._is_file:
+            self._world.rules.hands.applied()
             self._world.rules.committed = False
         else:
             self._world.rules.bridge_tried()
@@ -227,6 +230,20 @@ class Nmstate:
             if not self._is_there(item, document) or self._has_more(item, state, others)
         ]
         return {"interfaces": items} if items else {}
+
+    def _with_hand(self, document: Document, missing: Document) -> Document:
+        """Return what a file asks for beyond the network, with the values that were changed by hand."""
+        items = {item["name"]: item for item in missing.get("interfaces", ())}
+        for item in document.get("interfaces", ()):
+            name = item["name"]
+            changed = set(self._world.rules.hands.standing(name))
+            if "mtu" in changed:
+                items[name] = items.get(name, {key: item[key] for key in ("name", "type", "state")}) | {
+                    "mtu": USUAL_MTU
+                }
+            if "gateway" in changed:
+                items[name] = items.get(name, item)
+        return {"interfaces": list(items.values())} if items else {}
 
     def _has_more(self, item: Document, shown: Mapping[str, Any] | None, others: Others) -> bool:
         """Whether the link has a static address that *item*, which lists all, does not name."""

@@ -120,7 +120,7 @@ def _bridge_item(row: Row) -> Document:
 
 
 def _link_item(link: SimulatedLink, kind: str, profile: Profile | None) -> Document:
-    item = {"name": link.name, "type": kind, "state": "up", "mac-address": link.mac, "mtu": 1500}
+    item = {"name": link.name, "type": kind, "state": "up", "mac-address": link.mac, "mtu": link.mtu}
     if kind == "bond":
         item["link-aggregation"] = {"mode": "active-backup", "port": list(link.below)}
     elif kind == "vlan":

@@ -1,26 +1,31 @@
 """A node of a report archive in the simulated world: does it decide what the real node decided, in the same order?
 
 The archive gives settings, host name, NICs with their leases, addresses and gateways, node files, and whether Open
-vSwitch has a datapath. The world gives the rest. A boot is compared until the archive was made; what an administrator
-or another program did in it, and what earlier boots have left on the disk, is not in the archive.
+vSwitch has a datapath, and what nodenetd kept of earlier boots. The world gives the rest. A boot is compared until the
+archive was made; what an administrator or another program did in it is not in the archive.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from ipaddress import IPv4Interface, IPv6Network
 from typing import Any
 
 from nodenet.cli.what_if import settings_of_report
+from nodenet.core.change.record import STATE
 from nodenet.core.errors import NodenetError, UsageInvalid
 from nodenet.core.ip import Family
 from nodenet.core.kernel import iproute
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.messages import Message
-from nodenet.core.report.parts import CONTENTS
+from nodenet.core.node_ip import last_published
+from nodenet.core.node_ip.last_published import SELECTION
+from nodenet.core.report.parts import CONTENTS, RECORDS
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
 from nodenet.core.status.document import document
@@ -36,7 +41,10 @@ from simulation.wire import Segment
 
 Files = Mapping[str, bytes]
 FOLDER, JSON = "node-files/", ".json"
-NEEDED = (CONTENTS, FOLDER, "status.json", "settings.txt", "snapshot.json", "events.jsonl", "resolv.conf")
+NEEDED = (
+    *(CONTENTS, FOLDER, "status.json", "settings.txt", "snapshot.json", "events.jsonl", "resolv.conf"),
+    *("records.txt", *RECORDS),
+)
 """Parts of a report that are read here."""
 UNREADABLE = b"["
 """What is in the place of a node file that is no YAML: an archive does not show it, as secrets might be in it."""
@@ -52,7 +60,7 @@ NO_DATAPATH = "datapath"
 def replayed(files: Files) -> list[str]:
     """Return the differences between a node and its simulation, the first one first. Raises UsageInvalid."""
     status, events = _status(files), list(_events(files))
-    run = Replayed(files, status, _seconds(files, events))
+    run = Replayed(files, status, _seconds(files, events), events[0][0] if events else 0.0)
     violation = ""
     with journal_of(run):
         try:
@@ -94,7 +102,7 @@ def _ends(real: Mapping[str, Any], simulated: Mapping[str, Any]) -> list[str]:
 def _stages(status: Mapping[str, Any]) -> dict[str, str]:
     """Return the status of each stage; of one that waits, what it waits for."""
     waits = {
-        each["name"]: f"waiting: {IN_SETTINGS.sub(SETTINGS, each['detail'])}"
+        each["name"]: f"waiting: {IN_SETTINGS.sub(SETTINGS, str(each['detail']))}"
         for each in status["stages"]
         if each["status"] == "waiting"
     }
@@ -103,16 +111,16 @@ def _stages(status: Mapping[str, Any]) -> dict[str, str]:
 
 
 class Replayed(Run):
-    """A run of *seconds* in the world of an archive."""
+    """A run of *seconds* in the world of an archive, whose boot *began* then."""
 
-    def __init__(self, files: Files, status: Mapping[str, Any], seconds: float) -> None:
+    def __init__(self, files: Files, status: Mapping[str, Any], seconds: float, began: float) -> None:
         try:
             self._text = settings_of_report(files.get("settings.txt", b""))
             self._settings: Settings = parse([("settings.txt", self._text.encode())]).settings
             self._snapshot: Snapshot = iproute.parse(files.get("snapshot.json", b""))
         except NodenetError as error:
             raise UsageInvalid(f"the archive cannot be simulated: {error.cause}") from error
-        causes = [str(each.get("cause")) for each in status.get("problems", ()) if each.get("stage") == "configure-ovs"]
+        causes = [str(each.get("cause")) for each in status["problems"] if each.get("stage") == "configure-ovs"]
         given = node(
             ovn=self._settings.network_type == "OVNKubernetes",
             vips=bool(self._settings.api_vips),
@@ -121,7 +129,7 @@ class Replayed(Run):
             kernel_datapath=not any(NO_DATAPATH in cause for cause in causes),
         )
         super().__init__(Scenario(0, given, (), 0.0))
-        self._files, self._status, self._seconds = files, status, seconds
+        self._files, self._status, self._seconds, self._began = files, status, seconds, began
 
     def _calm(self) -> None:
         """Go on until the archive was made."""
@@ -143,8 +151,21 @@ class Replayed(Run):
         for name, text in self._files.items():
             if name.startswith(FOLDER) and name.endswith(JSON):
                 content[f"{NODE_FILES}/{name.removeprefix(FOLDER).removesuffix(JSON)}"] = text or UNREADABLE
+        for name in _older(self._files, self._began):
+            content[str(STATE / name)] = self._with_digests(self._files[name])
+        with suppress(ValueError):  # the laws are about the boots before this one too
+            before = last_published.parse(content.get(str(SELECTION), b""), "")
+            world.rules.next_boot.given = frozenset(map(str, before.addresses))
         for link in sorted(filter(_is_cable, self._snapshot.links), key=lambda link: not self._gateways(link)):
             self._connect(link)
+
+    def _with_digests(self, record: bytes) -> bytes:
+        """Return a record with the digest that the node file has in the archive, without its secrets."""
+        real, shown = (
+            str(self._status.get("digest") or ""),
+            self._files.get(f"{FOLDER}{self._status.get('node_file')}{JSON}"),
+        )
+        return record.replace(real.encode(), hashlib.sha256(shown).hexdigest().encode()) if real and shown else record
 
     def _connect(self, link: Link) -> None:
         """Give the world the NIC *link*, its LAN, and a profile if its address is no lease and of no node file."""
@@ -185,6 +206,14 @@ def _decision(message: str, stage: str) -> str:
     return "" if message in {each.name for each in LEFT_OUT} else f"{message} {stage}".strip()
 
 
+def _older(files: Files, began: float) -> Iterator[str]:
+    """Yield the records that were written before this boot *began*; of others its beginning is not known."""
+    for line in files.get("records.txt", b"").decode(errors="replace").splitlines():
+        moment, _, name = line.partition(" ")
+        if name in RECORDS and name in files and re.fullmatch(r"\d{1,12}\.\d+", moment) and float(moment) < began:
+            yield name
+
+
 def _events(files: Files) -> Iterator[tuple[float, str]]:
     """Yield time and decision of each event, the oldest first.
 
@@ -217,4 +246,8 @@ def _status(files: Files) -> dict[str, Any]:
         ending(found)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageInvalid("the archive has no readable status.json: nodenetd did not run") from error
-    return dict(found)
+    problems = found.get("problems")
+    return {
+        **found,
+        "problems": [each for each in problems if isinstance(each, dict)] if isinstance(problems, list) else [],
+    }

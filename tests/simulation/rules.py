@@ -12,13 +12,16 @@ P9  an order is answered, once
 P10 nothing waits without a bound or a visible reason
 P11 to P13 are about what kubelet starts with from boot to boot: `next_boot`
 P14 a node file that has worked works after a rename of its NICs: `renamed`
+P15 and P16 are about orders, and about what is changed by hand: `by_hand`
+P17 what is below br-ex after a swap: `swapped`
+P18 an NMState policy is resolved once: its document in force stays the same: `test_policies`
 """
 
 from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Any
@@ -31,12 +34,15 @@ from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.status.document import BootStatus
 from nodenet.core.trial.trial import TrialState
 from nodenet.stages.apply.records import BRIDGE, BRIDGE_INTENT, CHANGE, INTENT
+from simulation.by_hand import Hands
 from simulation.engine import Violation
 from simulation.next_boot import NextBoot
 from simulation.trials import Trials
 
 if TYPE_CHECKING:
     from simulation.open_vswitch import Row
+    from simulation.run import Order
+    from simulation.swapped import Uplink
     from simulation.systemd import Start
     from simulation.world import World
 
@@ -117,10 +123,16 @@ class Rules:
     """Whether the node file had worked each time when a NIC got another name; None: none has."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
+    uplink: Uplink | None = None
+    """What another NIC below br-ex must keep, since it was ordered."""
     next_boot: NextBoot = field(init=False)
+    hands: Hands = field(init=False)
+    asked: Callable[[], list[Order]] = list
+    """The orders that have no answer yet."""
 
     def __post_init__(self) -> None:
         self.next_boot = NextBoot(self.world)
+        self.hands = Hands(self.world)
 
     def blame(self, rule: str, text: str) -> None:
         raise Violation(rule, f"{text} (at {self.world.now:.2f} s)")
@@ -334,8 +346,10 @@ class Rules:
         """A line was logged."""
         self.journal.append(Spoken(self.world.now, level, text, fields))
         message = fields.get("message")
+        self.hands.said(message)
         self.orders += message is Message.EDITED  # as after a reload, all is tried anew
-        if message in (Message.UPLINK_BACK, Message.NAME_SERVERS_SILENT):
+        silent = message is Message.NAME_SERVERS_SILENT and fields.get("stage") is None
+        if silent or text.startswith("The uplink has a carrier"):
             self.uplink_back_at = self.world.now
         self.committed = self.committed and not text.startswith("Put the profiles from before the apply")
         if text.startswith("The apply of ") and self.committed:
@@ -365,6 +379,10 @@ class Rules:
         """Called from time to time: does the status say ok although the node cannot be reached?"""
         world, lost = self.world, ""
         selection = status.facts.selection
+        if status.ready and selection and (runs_with := world.systemd.runs_with("kubelet.service")):
+            of_kubelet, now = runs_with.get("KUBELET_NODE_IPS", ""), ",".join(map(str, selection.node_ips))
+            text = f"kubelet runs with {of_kubelet}, and the node IPs of the status are {now}"
+            self.hold("P2", text, holds=of_kubelet == now or self.may_change_node_ip or status.health is not Health.OK)
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
             nic = world.kernel.links.get(world.uplink_of(selection.link or ""))

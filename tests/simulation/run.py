@@ -43,8 +43,8 @@ REFUSED_SECONDS = 120.0
 """How long a failure that holds kubelet back is looked at."""
 OTHER_INPUTS = frozenset({"node-file-edited", "bridge-remove", "readdressed"})
 """Kinds of faults after which a second run has something to do: it reads an edit, or follows a profile."""
-NO_PROFILES = frozenset({"manager-crashes", "manager-hangs", "bus-down", "bus-stalled"})
-"""Kinds of faults in which the profiles of an entry of the history cannot be asked for."""
+NO_PROFILES = frozenset({"manager-crashes", "manager-hangs", "bus-down", "bus-stalled", "kernel-silent"})
+"""Kinds of faults in which the network of an entry of the history cannot be asked for."""
 VOLATILE = frozenset({"/run/nodenet/state.json", str(PROBE_OWED)})
 """What a second run may write: the times of the stages, and what NetworkManager is asked again every five minutes."""
 ANSWERED_SECONDS = 900.0
@@ -75,6 +75,8 @@ class Order:
 class Run:
     """What goes on in one run."""
 
+    calm_seconds = CALM_SECONDS
+
     def __init__(self, scenario: Scenario) -> None:
         self.scenario = scenario
         self.world = World(Random(f"{scenario.seed} runs"))  # noqa: S311  (nothing secret)
@@ -96,7 +98,7 @@ class Run:
         self.entries_before: set[str] = set()
         """The entries of the history that the disk did not take before the second run: it has the file in force."""
         self.lacks_entry = False
-        """Whether the history has no entry of the file in force: NetworkManager was away when it was applied."""
+        """Whether the history has no entry of the file in force: NetworkManager or the kernel did not answer then."""
         self.ended = ""
 
     # -- what faults need
@@ -111,6 +113,7 @@ class Run:
         process = self.process
         if process is None or process.reconciler is None or not process.life.alive or not self.world.bus_up:
             return
+        self.world.rules.hands.is_ordered()
         answer = asyncio.ensure_future(getattr(process.reconciler, name)(*given), loop=process.loop)
         self.orders.append(Order(name, self.world.now, process, answer))
 
@@ -134,6 +137,7 @@ class Run:
         world = self.world
         node = self.scenario.node
         self._prepare()
+        world.rules.asked = lambda: self.orders
         next_boot = world.rules.next_boot
         next_boot.struck, next_boot.file_failed = self.struck, self._file_fails
         next_boot.named_by_vips = frozenset({4}) if node.vips or node.families == "ipv4" else frozenset()
@@ -227,7 +231,7 @@ class Run:
     def _look(self) -> None:
         world, rules = self.world, self.world.rules
         world.after(LOOK_SECONDS, self._look)
-        rules.hold("P10", "this has no end", holds=world.now < LONGEST_SECONDS)
+        rules.hold("P10", "this has no end", holds=world.now < LONGEST_SECONDS + self.calm_seconds)
         rules.look_at_darkness()
         rules.look_at_applies()
         self._look_at_orders()
@@ -239,6 +243,7 @@ class Run:
             rules.look_at_turns(process.reconciler.status.boot)
             rules.look_at_inhibitors(process.reconciler.status.boot)
             rules.look_at_watchdog()
+            rules.hands.look(process.reconciler.status)
         reconciler = process.reconciler if process and process.life.alive else None
         ready = bool(world.systemd.active and reconciler and reconciler.status.ready)
         self._look_for_refusal()
@@ -248,12 +253,12 @@ class Run:
             self.ready_since = None
             if (
                 world.now
-                > 10.0 + self.scenario.healed_after + PATIENCE_SECONDS + (CALM_SECONDS + 300) * self.second_run
+                > 10.0 + self.scenario.healed_after + PATIENCE_SECONDS + (self.calm_seconds + 300) * self.second_run
             ):
                 self._not_ready()
             return
         self.ready_since = self.ready_since or world.now
-        if world.now - self.ready_since >= (AGAIN_SECONDS if self.second_run else CALM_SECONDS):
+        if world.now - self.ready_since >= (AGAIN_SECONDS if self.second_run else self.calm_seconds):
             self._calm()
 
     def _file_fails(self) -> bool:

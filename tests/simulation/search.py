@@ -14,6 +14,7 @@ from functools import cache
 from pathlib import Path
 from random import Random
 
+from simulation.by_hand import HAND, HARMLESS
 from simulation.faults import POINTS, Fault
 from simulation.nodes import HELD, OFTEN, ORDINARY, TRIED_FREELY, TRIED_ON, TWO_LANS
 from simulation.result import Result, run
@@ -54,7 +55,9 @@ CHANGES = ("dhcp-other-address", "node-file-edited", "manager-crashes", "readdre
 """After these an administrator may ask for something, or the daemon begin again."""
 ASKED = ("reload", "reload", "daemon-killed", "daemon-stopped", "bridge-remove")
 
-TRIED, PANICS, STRAY = "file-tried", "file-panics", "boot-beside-a-stray"
+TRIED, PANICS, STRAY, SECOND = "file-tried", "file-panics", "boot-beside-a-stray", "second-router"
+SWAPPED = "uplink-swapped"
+"""In no seed: `test_swapped` strikes at each of its calls."""
 ANY = sorted({*CUTS, *TROUBLES, *EVENTS})
 
 UPSETS: Mapping[str, Fault] = {
@@ -103,14 +106,16 @@ def scenario_of(seed: int) -> Scenario:
     if any(fault.lasts == LONG for fault in faults):
         healed = max(healed, random.choice([100.0, 200.0, 400.0]))
     kind = random.random()
-    if kind < 0.1:
-        return _trial(seed, random)
-    if kind < 0.13:
-        return _panic(seed, random)
-    if kind < 0.2:
-        return _next_boot(seed, random)
-    if kind < 0.23:
-        return _renamed(seed, random)
+    for share, another in (
+        (0.1, _trial),
+        (0.13, _panic),
+        (0.2, _next_boot),
+        (0.23, _renamed),
+        (0.26, _by_hand),
+        (0.28, _two_routers),
+    ):
+        if kind < share:
+            return another(seed, random)
     return Scenario(seed, ORDINARY[name], tuple(faults), healed)
 
 
@@ -167,6 +172,27 @@ def _renamed(seed: int, random: Random) -> Scenario:
     if random.random() < 0.7:
         other = random.choice([*CUTS, *CUTS, *TROUBLES, *EVENTS])
         faults.append(_of(random, other, "", 1, faults[0].at + random.uniform(0.0, random.choice([2.0, 60.0]))))
+    return Scenario(seed, node, tuple(faults), 200.0)
+
+
+def _two_routers(seed: int, random: Random) -> Scenario:
+    """Let a second router, or another lease, come to a node whose kubelet runs, and something else happen meanwhile."""
+    node = ORDINARY[random.choice(["ipv6", "dual-stack", "dhcpv6", "vlan", "file-dhcp", "br-ex"])]
+    faults = [_of(random, SECOND, "", 1, random.uniform(20.0, 100.0))]
+    faults.append(_of(random, "dhcp-other-address", "", 1, faults[0].at + random.uniform(0.0, 60.0)))
+    if random.random() < 0.5:
+        other = random.choice([*CUTS, *TROUBLES, *EVENTS])
+        faults.append(_of(random, other, "", 1, faults[0].at + random.uniform(0.0, 60.0)))
+    return Scenario(seed, node, tuple(faults[random.choice([0, 0, 1]) :]), 400.0)
+
+
+def _by_hand(seed: int, random: Random) -> Scenario:
+    """Let an administrator change the network of a node file by hand, and mostly something else happen."""
+    node = ORDINARY[random.choice(["file", "file", "file-dhcp", "file-br-ex", "file-other-lease"])]
+    faults = [_of(random, HAND, "", 1, random.uniform(15.0, 90.0)) for _ in range(random.choice([1, 1, 2]))]
+    if random.random() < 0.7:
+        other = random.choice([*sorted(HARMLESS - {HAND}), random.choice([*CUTS, *TROUBLES, *EVENTS])])
+        faults.append(_of(random, other, "", 1, faults[0].at + random.uniform(0.0, random.choice([5.0, 60.0]))))
     return Scenario(seed, node, tuple(faults), 200.0)
 
 

@@ -16,6 +16,7 @@ import pytest
 
 from nodenet.core.history.entry import Entry
 from nodenet.stages.apply.history import History
+from simulation.by_hand import HAND
 from simulation.engine import Timeline
 from simulation.faults import POINTS, Fault
 from simulation.kinds import KINDS
@@ -23,7 +24,20 @@ from simulation.mutants import Mutant, put_back
 from simulation.nodes import ORDINARY
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json
-from simulation.search import CUTS, EVENTS, PANICS, STRAY, TRIED, TROUBLES, calls, known_calls, run_seed, sweep
+from simulation.search import (
+    CUTS,
+    EVENTS,
+    PANICS,
+    SECOND,
+    STRAY,
+    SWAPPED,
+    TRIED,
+    TROUBLES,
+    calls,
+    known_calls,
+    run_seed,
+    sweep,
+)
 from simulation.summary import Summary, summaries_of_seeds
 
 SEEDS, PART = 2000, 200
@@ -100,7 +114,7 @@ def test_every_kind_of_fault_can_strike(kind: str) -> None:
 
 
 def test_every_kind_of_fault_is_searched_with() -> None:
-    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY} == set(KINDS)
+    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY, SECOND, HAND, SWAPPED} == set(KINDS)
 
 
 def test_a_sweep_strikes_at_every_call() -> None:

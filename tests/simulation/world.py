@@ -197,14 +197,14 @@ class World:
         self.needs_boot = False
         self.kernel.boot()
         self.rules.others.clear()
+        self.rules.hands.boots()
         for mac, name in self.nics.items():
             self.kernel.add(name, mac)
             self.kernel.set_carrier(name, present=mac not in self.unplugged)
-        self.ovs.rows = {name: row.copy() for name, row in self.ovs.durable.items()}
+        self.ovs.boot()
         for name, row in self.ovs.rows.items():
             if name in row.ports:
                 self.kernel.add(name, self._mac_below(row), "openvswitch")
-        self.ovs.parked = False
         self.systemd.boot()
         self.units.boot()
         self.hosted.boot()

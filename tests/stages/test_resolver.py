@@ -186,7 +186,7 @@ async def test_no_nameserver_is_waited_for_and_then_kubelet_is_let_go() -> None:
     rig.clock.now += PATIENCE_SECONDS
     done = await rig.done(BEFORE)
     assert done.problem
-    assert done.problem.message is Message.NO_NAMESERVER
+    assert done.problem.message is Message.NAME_SERVERS_SILENT
     done = await rig.done()
     assert done.problem
     assert rig.flagged

@@ -45,8 +45,8 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --from --hint --host --hosts --html --install-config --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
+set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff verify try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --from --hint --host --hosts --html --install-config --kubeconfig --lease-namespace --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -122,7 +122,10 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -s h -l help -d 'show
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l network -x -d 'show the addresses of this network only'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l json -d 'print the document that the service returns'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l repair -d 'with check: also repair what can safely be repaired'
-complete -c nodenetctl -n '_shtab_nodenetctl_using claims; and test $_shtab_nodenetctl_npos -eq 0' -ka "explain check" -d 'explain or check'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l kubeconfig -xka "(__fish_complete_path (commandline -ct))" -d 'with import: an administrator'"'"'s'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l lease-namespace -x -d 'with import: `[ipam] lease_namespace`'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l dry-run -d 'with import: print what would be done, change nothing'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims; and test $_shtab_nodenetctl_npos -eq 0' -ka "explain check import" -d 'explain, check or import'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a check -d 'check node files without changing the network'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using check' -l json -d 'print a JSON document with an entry for each file'
@@ -131,6 +134,9 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -l json -d 'print a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, @NUMBER, or - for standard input'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a verify -d 'print what another program has changed of the network that the node file asks for'
+complete -c nodenetctl -n '_shtab_nodenetctl_using verify' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using verify' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read this state file'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a try -d 'apply a node file and roll it back unless it is confirmed in time'
 complete -c nodenetctl -n '_shtab_nodenetctl_using try' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using try' -l for -x -d 'roll back after this time, such as 90, 5min (from 5 s to 3600 s, 120 s if not given)'
@@ -177,6 +183,7 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using wait; and test $_shtab_nodene
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a snapshot -d 'print links, addresses and routes as JSON, for a bug report or for explain'
 complete -c nodenetctl -n '_shtab_nodenetctl_using snapshot' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using snapshot' -l all -d 'print every route of every table; `explain` reads at most 32 MiB, and large tables exceed that'
+complete -c nodenetctl -n '_shtab_nodenetctl_using snapshot' -l nmstate -d 'print the network as libnmstate shows it instead, without secrets and without what other programs have on it: what the captures of an NMState policy see (exit code 69 if NetworkManager does not answer)'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a settings -d 'print every setting with the file that sets it'
 complete -c nodenetctl -n '_shtab_nodenetctl_using settings' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using settings' -l json -d 'print a JSON document'

@@ -24,14 +24,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Show the addresses that nodenet-ipam gave to workloads: address, state, claim, pod, node, and since when. "
         "This needs no API. `explain` shows why a claim has its address, or what it waits for. `check` compares the "
-        "store of this node with the Leases and claims of the cluster, for root. "
+        "store of this node with the Leases and claims of the cluster, for root. `import` takes over what whereabouts "
+        "has given: for each address a Lease, then the configuration of its definitions. "
         "Exits 0 without problems, 2 where there are problems or differences."
     )
-    parser.add_argument("order", nargs="?", choices=("explain", "check"), metavar="ORDER", help="explain or check")
+    parser.add_argument(
+        "order", nargs="?", choices=("explain", "check", "import"), metavar="ORDER", help="explain, check or import"
+    )
     parser.add_argument("claim", nargs="?", metavar="CLAIM", help="NAMESPACE/NAME of the claim to explain")
     parser.add_argument("--network", default="", metavar="NAME", help="show the addresses of this network only")
     parser.add_argument("--json", action="store_true", help="print the document that the service returns")
     parser.add_argument("--repair", action="store_true", help="with check: also repair what can safely be repaired")
+    parser.add_argument("--kubeconfig", default="", metavar="FILE", help="with import: an administrator's")
+    parser.add_argument(
+        "--lease-namespace", default="nodenet-ipam", metavar="NAME", help="with import: `[ipam] lease_namespace`"
+    )
+    parser.add_argument("--dry-run", action="store_true", help="with import: print what would be done, change nothing")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -42,6 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.order == "check":
         return _check(repair=arguments.repair, as_json=arguments.json)
+    if arguments.order == "import":
+        from nodenet.cli import claims_import  # noqa: PLC0415 -- the other orders need none of it
+
+        return claims_import.run(arguments)
     document = json.loads(_asked("GetClaims", arguments.network, SECONDS))
     if arguments.json:
         print(json.dumps(document, indent=2))
@@ -60,6 +72,10 @@ def _judge(arguments: argparse.Namespace) -> None:
         raise UsageInvalid(f"{arguments.order} takes no --network", remedy="Run it without")
     if arguments.repair and arguments.order != "check":
         raise UsageInvalid("--repair belongs to check", remedy="Run `nodenetctl claims check --repair`")
+    if arguments.order != "import" and (arguments.kubeconfig or arguments.dry_run):
+        raise UsageInvalid("--kubeconfig and --dry-run belong to import", remedy="Run `nodenetctl claims import`")
+    if arguments.order == "import" and arguments.json:
+        raise UsageInvalid("import has no --json", remedy="Run it without")
 
 
 def _asked(member: str, argument: str, seconds: float) -> str:

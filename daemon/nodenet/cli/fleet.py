@@ -89,14 +89,17 @@ def without_network(one: Host) -> Host:
     return replace(one, snapshot=None, state={})
 
 
-def hosts_of(arguments: argparse.Namespace, left_out: list[tuple[str, str]]) -> Iterator[tuple[Host, Saved]]:
+def hosts_of(
+    arguments: argparse.Namespace, left_out: list[tuple[str, str]], more: tuple[str, ...] = ()
+) -> Iterator[tuple[Host, Saved]]:
     """Yield every node of the directory with its documents; *left_out* gets places that are no node, and why.
 
+    *more* are parts of a report that are read as well.
     Raises UsageInvalid, also if there is no node.
     """
     options = Options(tuple(arguments.control_plane or CONTROL_PLANE), _later)
     found = False
-    for one in nodes(str(arguments.directory)):
+    for one in nodes(str(arguments.directory), more=more):
         if one.name:
             found = True
             yield host(one.name, one.place, one.documents, one.problems, options), one

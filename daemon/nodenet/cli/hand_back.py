@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> int:
     verb = Verb(
         "hand-back",
         uninstall if arguments.uninstall else hand_back,
-        Message.HANDED_BACK,
+        Message.ADOPTED,
         handed_back,
         NOTHING_TO_HAND_BACK,
         lambda facts: facts.marker,

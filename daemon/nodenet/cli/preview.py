@@ -36,7 +36,7 @@ from nodenet.edge.kernel.netlink import noted
 from nodenet.edge.nmstate.client import Nmstate
 from nodenet.edge.open_vswitch import Ovsdb
 from nodenet.stages.apply.node_file import NodeFiles, all_findings
-from nodenet.stages.apply.policies import Policies, resolved
+from nodenet.stages.apply.policies import Policies, own_part, resolved
 
 STDIN = Path("-")
 BRIDGES = (BRIDGE, EXTRA_BRIDGE)
@@ -135,11 +135,25 @@ async def preview(file: NodeFile) -> Preview:
 
 def not_compared(name: str, failure: NmstateFailure) -> NodenetError:
     """Return why the file *name* could not be compared with this node: *failure*, with the exit code that fits it."""
-    cause = f"{name} cannot be compared with this node: {failure.cause}"
+    return not_answered(f"{name} cannot be compared with this node", failure)
+
+
+def not_answered(what: str, failure: NmstateFailure) -> NodenetError:
+    """Return *failure* of libnmstate with the exit code that fits it; *what* could not be done."""
+    cause = f"{what}: {failure.cause}"
     if failure.kind is FailureKind.PERMISSION:
         return NotAllowed(cause)
     kind = NodeFileInvalid if failure.kind is FailureKind.INVALID else Unavailable
     return kind(cause, remedy=failure.remedy)
+
+
+async def own_network() -> dict[str, Any]:
+    """Return the network that the captures of a policy see here, without secrets. Raises Unavailable, NotAllowed."""
+    try:
+        async with Nmstate().transaction() as transaction:
+            return own_part(await transaction.show(), await _others())
+    except NmstateFailure as failure:
+        raise not_answered("libnmstate cannot show the network", failure) from failure
 
 
 async def _others() -> Others:

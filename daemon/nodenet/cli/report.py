@@ -36,6 +36,7 @@ from nodenet.core.report.parts import (
 from nodenet.core.settings.model import Settings
 from nodenet.core.settings.parse import parse
 from nodenet.edge import report
+from nodenet.edge.archive import NO_ARCHIVE, unpacked
 from nodenet.edge.files import disk
 from nodenet.edge.files import settings as settings_files
 from nodenet.edge.files.node_file import read_node_file
@@ -124,14 +125,14 @@ def _only_page(arguments: argparse.Namespace, now: datetime) -> int:
 
 def page_of(archive: Path) -> str:
     """Return the page of an archive, which may be of another version, torn or hostile. Raises UsageInvalid."""
-    files, notes = report.unpacked(archive)
+    files, notes = unpacked(archive)
     redaction = secrets.Redaction(())
     try:
         contents = json.loads(files[CONTENTS])
         listed = {str(each["name"]): each for each in contents["parts"]}
         about = {key: redaction.hidden_in(str(value)) for key, value in contents.items() if key != "parts"}
     except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
-        raise UsageInvalid(f"{archive} has no readable {CONTENTS}", remedy=report.NO_ARCHIVE) from error
+        raise UsageInvalid(f"{archive} has no readable {CONTENTS}", remedy=NO_ARCHIVE) from error
     if about.get("schema_version") != str(SCHEMA_VERSION):
         notes = (*notes, "A newer version of nodenet has made this archive: parts that are new are not shown.")
     names = [*listed, *(name for name in files if name not in listed and name != CONTENTS)]

@@ -6,6 +6,7 @@ Without `--all` it contains what the daemon reads for a selection, so `explain` 
 from __future__ import annotations
 
 import argparse
+import asyncio
 import json
 
 from nodenet.core.kernel.iproute import MOST_BYTES, to_document
@@ -34,8 +35,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         f"{MOST_BYTES >> 20} MiB, and large tables exceed that",
     )
 
+    parser.add_argument(
+        "--nmstate",
+        action="store_true",
+        help="print the network as libnmstate shows it instead, without secrets and without what other programs have "
+        "on it: what the captures of an NMState policy see (exit code 69 if NetworkManager does not answer)",
+    )
+
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print the snapshot; return the exit code."""
+    """Print the snapshot; return the exit code. Raises NodenetError."""
+    if arguments.nmstate:
+        from nodenet.cli import preview  # noqa: PLC0415 - a snapshot needs no libnmstate
+
+        print(json.dumps(asyncio.run(preview.own_network()), indent=1))
+        return 0
     print(json.dumps(to_document(netlink.snapshot(complete=arguments.all)), indent=1))
     return 0

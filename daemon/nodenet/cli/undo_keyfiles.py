@@ -74,7 +74,7 @@ def put_back(files: Disk, boot: str) -> bool:
     if written or removed:
         files.sync(KEYFILES)
         text = f"Put the keyfiles from before the {change.what} of {change.name} back, before NetworkManager reads them"
-        log.warning(text, message=Message.CHECKPOINT_CLEARED)
+        log.warning(text, message=Message.CHANGE_UNDONE)
     return bool(written or removed)
 
 

@@ -6,18 +6,21 @@ import argparse
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
 from pathlib import Path, PurePath
 from typing import Any
 
 from nodenet.cli import fleet
 from nodenet.cli.outputs import Table, has_colours, note, printable
-from nodenet.core.errors import NodeFileInvalid, SettingsInvalid, UsageInvalid
+from nodenet.core.errors import NodeFileInvalid, NodenetError, SettingsInvalid, UsageInvalid
 from nodenet.core.fleet import odd, what_if
 from nodenet.core.fleet.host import Host
-from nodenet.core.fleet.what_if import REFUSED, NewFiles, Outcome
-from nodenet.core.node_file.find import NodeFile
+from nodenet.core.fleet.what_if import REFUSED, Known, NewFiles, Outcome
+from nodenet.core.nmstate.failure import NmstateFailure, shaped
+from nodenet.core.node_file.content import is_node_file
 from nodenet.core.node_file.find import read as read_file
+from nodenet.core.node_file.policy import KEYS, parse_record
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.policy_from_settings import read_policy
 from nodenet.core.settings.model import Settings
@@ -52,9 +55,9 @@ def run(arguments: argparse.Namespace) -> int:
     given = _policy_of(arguments.settings) if arguments.settings else None
     left_out: list[tuple[str, str]] = []
     found: list[tuple[Host, Outcome]] = []
-    for one, saved in fleet.hosts_of(arguments, left_out):
+    for one, saved in fleet.hosts_of(arguments, left_out, _of_policies(files)):
         policy, said = (given, ()) if given else policy_of_report(saved.documents.get("settings.txt"))
-        made = what_if.outcome(one, files, policy, _old(one, saved.documents))
+        made = what_if.outcome(one, files, policy, _known(one, saved.documents))
         found.append((fleet.without_network(one), what_if.with_notes(made, said)))
     kept, _ = odd.newest([one for one, _ in found])
     by_place = {one.place: made for one, made in found}
@@ -124,13 +127,32 @@ def settings_of_report(printed: bytes) -> str:
     return "\n".join(lines)
 
 
-def _old(one: Host, documents: Mapping[str, bytes]) -> NodeFile | None:
-    """Return the present node file as the report has it; secrets are hidden in it."""
-    content = documents.get(f"node-files/{one.node_file}.json")
-    try:
-        return read_file(one.node_file, content) if content else None
-    except NodeFileInvalid:
-        return None
+def _known(one: Host, documents: Mapping[str, bytes]) -> Known:
+    """Return what the report has beside the snapshot; secrets are hidden in it."""
+    old, network, resolved = None, None, dict[str, str]()
+    with suppress(NodeFileInvalid):
+        if content := documents.get(f"node-files/{one.node_file}.json"):
+            old = read_file(one.node_file, content)
+    with suppress(ValueError, RecursionError):
+        resolved = parse_record(documents.get("policies.json", b""))
+    with suppress(ValueError, RecursionError, NmstateFailure):
+        network = _with_names(shaped(json.loads(documents.get("network.json", b""))))
+    return Known(old, network, resolved)
+
+
+def _with_names(network: dict[str, Any]) -> dict[str, Any] | None:
+    """Return *network*, None if it has an interface without name or type: libnmstate makes none."""
+    links = network.get("interfaces", ())
+    return network if all(isinstance(each.get(key), str) for each in links for key in ("name", "type")) else None
+
+
+def _of_policies(files: NewFiles) -> tuple[str, ...]:
+    """Return which parts of a report the new files need: a policy needs those that few others do."""
+    for name in files.listing:
+        with suppress(NodenetError):
+            if is_node_file(name) and any(key.encode() in files.read(name) for key in KEYS):
+                return ("network.json", "policies.json")
+    return ()
 
 
 def _document(outcomes: list[Outcome], waves: list[list[str]], left_out: list[tuple[str, str]]) -> dict[str, Any]:

@@ -70,7 +70,7 @@ class Election:
             await self._look()
         self._renewed = None
         cause = f"{self._me} leads no longer: its Lease could not be renewed, or another operator has it"
-        log.warning(cause, message=Message.OPERATOR_LOST, cause=cause)
+        log.warning(cause, message=Message.API_FAILED, cause=cause)
 
     async def give_back(self) -> None:
         """Let another operator begin at once."""
@@ -98,7 +98,7 @@ class Election:
         except Conflict:  # another one has written it in the meantime
             return
         except Unavailable as error:
-            log.warning(error.cause, message=Message.OPERATOR_API, cause=error.cause, remedy=error.remedy)
+            log.warning(error.cause, message=Message.API_FAILED, cause=error.cause, remedy=error.remedy)
             return
         self._renewed = asked
 
@@ -153,7 +153,7 @@ class Announcement:
             except Conflict:
                 self._changed.set()
             except Unavailable as error:
-                log.warning(error.cause, message=Message.OPERATOR_API, cause=error.cause)
+                log.warning(error.cause, message=Message.API_FAILED, cause=error.cause)
                 self._changed.set()
             await asyncio.sleep(PAUSE_SECONDS)
             try:
@@ -269,7 +269,7 @@ async def _either(work: Coroutine[None, None, None], stop: asyncio.Event) -> boo
 
 def _weak(weaknesses: tuple[str, ...]) -> None:
     for text in weaknesses:
-        log.warning(text, message=Message.KUBECONFIG_WEAK, cause=text)
+        log.warning(text, message=Message.NOTE, cause=text)
 
 
 def _lease_time() -> str:

@@ -346,7 +346,7 @@ class Steward:
             self.figures.failures += 1
             self._problems[topic] = problem
             if before is None:
-                log.warning(problem, message=Message.OPERATOR_API, cause=problem)
+                log.warning(problem, message=Message.API_FAILED, cause=problem)
 
     async def _report(self, news: Sequence[cluster_status.News], uid: str) -> None:
         """Log the changes of a status that was written, and create an Event for each; a refused Event is lost."""

@@ -240,5 +240,5 @@ class Runner:
 
     def _failed(self, error: PublishFailed) -> None:
         if self.store_problem is None:
-            log.error(error.cause, message=Message.IPAM_STORE_FAILED, cause=error.cause, remedy=error.remedy)
+            log.error(error.cause, message=Message.IPAM_FAILED, cause=error.cause, remedy=error.remedy)
         self.store_problem = error.cause

@@ -189,6 +189,6 @@ class Follower:
         before, self.problem = self.problem, None if error is None else str(error)
         if error is not None and before is None:
             cause, remedy = (error.cause, error.remedy) if isinstance(error, NodenetError) else (str(error), "")
-            log.warning(cause, message=Message.CLAIMS_UNREADABLE, cause=cause, remedy=remedy)
+            log.warning(cause, message=Message.API_FAILED, cause=cause, remedy=remedy)
         if error is None and before is not None:
             log.info("The API answers about claims again")

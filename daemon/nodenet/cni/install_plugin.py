@@ -65,7 +65,7 @@ def _copy(plugin: Path, target: Path) -> bool:
 
 
 def _failed(cause: str, remedy: str) -> None:
-    log.error(cause, message=Message.CNI_PLUGIN_FAILED, cause=cause, remedy=remedy)
+    log.error(cause, message=Message.IPAM_FAILED, cause=cause, remedy=remedy)
 
 
 if __name__ == "__main__":

@@ -39,7 +39,7 @@ from nodenet.edge.persistent_ips import plugin_socket
 from nodenet.edge.persistent_ips.plugin_socket import PluginSocket
 from nodenet.edge.persistent_ips.store import Store
 from nodenet.edge.systemd import journal
-from nodenet.edge.systemd.notify import Notifier, report_ready
+from nodenet.edge.systemd.notify import Notifier, keep_alive, report_ready
 from nodenet.loop.background import Background
 
 # What does the service know, for people: which addresses, why, and whether store, Leases and claims agree?
@@ -337,7 +337,7 @@ async def _serve(
     notifier = Notifier()
     if store.set_aside is not None:
         cause = f"The store of addresses could not be read; it is {store.set_aside} now"
-        log.error(cause, message=Message.IPAM_STORE_FAILED, cause=cause)
+        log.error(cause, message=Message.IPAM_FAILED, cause=cause)
     kubeconfig = options.kubeconfig or settings.ipam.kubeconfig or settings.kubernetes.kubeconfig
     weak = _Weaknesses()
     api = KubernetesIpam(kubeconfig, settings.ipam.lease_namespace, weak.note)
@@ -354,7 +354,7 @@ async def _serve(
         await listening.start()
         service.start(background)
         people.start(background)
-        background.start("the watchdog", lambda: _beat(notifier))
+        background.start("the watchdog", lambda: keep_alive(notifier))
         log.info(f"nodenet-ipam {__version__} begins as node {node}")
         known = f"{len(list(service.book.reservations()))} addresses known"
         background.start("READY", lambda: report_ready(notifier, lambda: known))
@@ -377,14 +377,8 @@ class _Weaknesses:
     def note(self, weaknesses: tuple[str, ...]) -> None:
         if weaknesses != self._known:
             for text in weaknesses:
-                log.warning(text, message=Message.KUBECONFIG_WEAK, cause=text)
+                log.warning(text, message=Message.NOTE, cause=text)
         self._known = weaknesses
-
-
-async def _beat(notifier: Notifier) -> None:
-    while True:
-        notifier.beat(starting=False)
-        await asyncio.sleep(notifier.seconds)
 
 
 if __name__ == "__main__":

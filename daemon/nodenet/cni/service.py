@@ -37,7 +37,7 @@ MESSAGES = {
     str(Reason.EXHAUSTED): Message.SUBNET_EXHAUSTED,
     str(Reason.CONFLICT): Message.CLAIM_CONFLICT,
     MISSING: Message.CLAIM_REJECTED,
-    LEASE_LOST: Message.LEASES_LOST,
+    LEASE_LOST: Message.IPAM_STORE_REBUILT,
 }
 FRESH = "The store of addresses is new; what this node has given is read from the Leases"
 
@@ -152,7 +152,7 @@ def _records(store: Store) -> list[Record]:
             record = record_of(row)
         except RecordInvalid as error:
             # Its Lease is still there: the repair reads it as after a lost store.
-            log.error(f"The store has a record that cannot be read: {error}", message=Message.IPAM_STORE_FAILED)
+            log.error(f"The store has a record that cannot be read: {error}", message=Message.IPAM_FAILED)
             continue
         if record is not None:
             found.append(record)

@@ -334,8 +334,7 @@ class Upkeep:
     async def reap(self) -> None:
         """Look for lost Leases, for sandboxes that ended without DEL, and for pods that need not be remembered."""
         self._chores.add(("reap",), self.reap, REAP_SECONDS)
-        if next(self._book.reservations(), None) is not None:
-            self._chores.add(("repair",), self.repair)
+        self._chores.add(("repair",), self.repair)
         self._leftovers()
         await self._missed()
         for pod in repair.gone_pods(self._book)[:MOST_PODS]:
@@ -355,7 +354,7 @@ class Upkeep:
         if pod is None or not await self._runner.run(pod_is_gone(pod)):
             return
         text = f"Pod {pod} is gone and was never detached: its attachment {attachment.ifname} is removed"
-        log.info(text, message=Message.ATTACHMENTS_REAPED)
+        log.info(text, message=Message.ADDRESS_RELEASED)
         await self.detach(attachment)
 
     async def _forget(self, pod: PodName) -> None:

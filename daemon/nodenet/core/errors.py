@@ -213,18 +213,8 @@ ERRORS: tuple[type[NodenetError], ...] = (
 """Every kind of error that has its own bus name. The others go over the bus as the class that they derive from."""
 
 ERROR_OF: Mapping[Message, type[NodenetError]] = {
-    Message.INTERNAL_ERROR: NodenetError,
-    Message.SETTINGS_INVALID: SettingsInvalid,
-    Message.NODE_FILE_INVALID: NodeFileInvalid,
-    Message.LIBNMSTATE_MISSING: LibnmstateMissing,
-    Message.APPLY_FAILED: ApplyFailed,
     Message.PROBE_FAILED: ApplyFailed,
-    Message.ROLLBACK_FAILED: RollbackFailed,
-    Message.PUBLISH_FAILED: PublishFailed,
-    Message.UNIT_FAILED: UnitFailed,
-    Message.UPLINK_REFUSED: UplinkRefused,
-    Message.BRIDGE_FOREIGN: BridgeForeign,
-    Message.ALREADY_RUNNING: AlreadyRunning,
+    **{error.message: error for error in reversed(ERRORS)},
 }
 """The one table from the message of a problem to its error, which knows exit code and bus name.
 

@@ -9,7 +9,6 @@ import signal
 import subprocess
 import tarfile
 import time
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path, PurePath
@@ -17,6 +16,7 @@ from pathlib import Path, PurePath
 from nodenet.core.errors import NodeFileInvalid, NodenetError, UsageInvalid
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry
+from nodenet.core.report import parts
 from nodenet.core.value import frozen
 from nodenet.edge.files import disk
 from nodenet.edge.files.node_file import listing, read_node_file
@@ -27,8 +27,7 @@ KEYFILES = (
     PurePath("/run/NetworkManager/system-connections"),
     PurePath("/usr/lib/NetworkManager/system-connections"),
 )
-RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in ("bridge.json", "change.json", "boots.json"))
-"""The record of an open change has every profile with its secrets; it is no part of a report."""
+RECORDS = tuple(PurePath("/var/lib/nodenet", name) for name in (*parts.RECORDS, "change.json"))
 HISTORY = PurePath("/var/lib/nodenet/history")
 
 
@@ -197,36 +196,3 @@ def packed(top: str, files: Mapping[str, bytes], moment: float) -> bytes:
             entry.size, entry.mtime, entry.mode = len(content), int(moment), PRIVATE
             archive.addfile(entry, io.BytesIO(content))
     return stream.getvalue()
-
-
-MOST_MEMBERS = 1000
-MOST_UNPACKED = 96 << 20
-"""More than an archive of nodenet has: the rest is not read."""
-NO_ARCHIVE = "Give the file that `nodenetctl report` has written"
-
-
-def unpacked(path: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
-    """Return the files of the archive *path*, without its top directory, and what is wrong with it.
-
-    Nothing is written to the disk, so no name can lead anywhere. Raises UsageInvalid if it cannot be read at all.
-    """
-    try:
-        with path.open("rb") as file:
-            raw = zlib.decompressobj(wbits=31).decompress(file.read(MOST_UNPACKED), MOST_UNPACKED)
-    except (OSError, zlib.error) as error:
-        words = error.strerror if isinstance(error, OSError) else "it is not compressed by gzip, or damaged"
-        raise UsageInvalid(f"{path} cannot be read: {words}", remedy=NO_ARCHIVE) from error
-    files: dict[str, bytes] = {}
-    is_torn = False
-    try:
-        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as archive:
-            for member, _ in zip(archive, range(MOST_MEMBERS), strict=False):
-                content = raw[member.offset_data : member.offset_data + member.size] if member.isreg() else b""
-                is_torn = is_torn or (member.isreg() and len(content) < member.size)
-                files[member.name.partition("/")[2]] = content
-    except (tarfile.TarError, ValueError, OverflowError, RecursionError, OSError) as error:
-        if not files:
-            raise UsageInvalid(f"{path} is no archive: {error}", remedy=NO_ARCHIVE) from error
-        is_torn = True
-    whole = raw.endswith(bytes(tarfile.BLOCKSIZE))
-    return files, () if whole and not is_torn else ("The archive is torn or too large: its last parts are missing.",)

@@ -180,7 +180,7 @@ class ClusterSource:
         if problem and problem not in logged and len(logged) < MOST_CAUSES:
             logged.add(problem)
             if not known:
-                log.warning(problem, message=Message.CLUSTER_UNREADABLE, cause=problem)
+                log.warning(problem, message=Message.API_FAILED, cause=problem)
         if problem is None:
             logged.clear()
         if problem is None and before is not None:
@@ -253,7 +253,7 @@ class ClusterSource:
             )
         except (CacheInvalid, PublishFailed) as error:
             cause = f"The cache {name}.json is not used: {error}"
-            log.warning(cause, message=Message.HOSTED_INPUT_INVALID, cause=cause)
+            log.warning(cause, message=Message.HOSTED_PROBLEM, cause=cause)
             return None
         return found.document
 
@@ -264,7 +264,7 @@ class ClusterSource:
         except (ValueError, PublishFailed) as error:
             cause = f"The file of HostedNetServices is not used: {error}"
             if cause != self._unusable:
-                log.error(cause, message=Message.HOSTED_INPUT_INVALID, cause=cause, remedy="Correct the file")
+                log.error(cause, message=Message.HOSTED_PROBLEM, cause=cause, remedy="Correct the file")
             self._unusable = cause
         return self._last_filed
 

@@ -137,7 +137,7 @@ class Reporter:
     def _log(self, problem: str) -> None:
         if problem and not self._problem:
             cause = f"This node's hosted services are not reported to the cluster: {problem}"
-            log.warning(cause, message=Message.REPORT_FAILED, cause=cause, remedy=REMEDY)
+            log.warning(cause, message=Message.API_FAILED, cause=cause, remedy=REMEDY)
         self._problem = problem
 
 

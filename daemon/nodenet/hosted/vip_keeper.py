@@ -204,7 +204,7 @@ class VipKeeper:
             log.info(f"The VIP {vip} has one holder again: {names}")
         if before is not after and after is Stance.STAYING_OUT:
             cause = f"A host that is not a node of the cluster holds the VIP {vip} ({names}): this node stays out"
-            log.warning(cause, message=Message.VIP_TAKEN, cause=cause)
+            log.warning(cause, message=Message.STACK_WAITING, cause=cause)
         if before is not after or earlier != seen:
             self._state.changed()
 
@@ -343,7 +343,7 @@ class KeepalivedWatch:
             idle = idle + 1 if self._holds_a_vip() and switches and switches == before else 0
             before = switches
             if idle >= max(LOOKS, LOOKS * self._state.options.advert_interval):
-                log.error(HANGS, message=Message.KEEPALIVED_HANGS, cause=HANGS)
+                log.error(HANGS, message=Message.HOSTED_FAILED, cause=HANGS)
                 idle = 0
                 self._state.hung.add(Service.KEEPALIVED)
                 self._state.changed()

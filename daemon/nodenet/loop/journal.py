@@ -66,7 +66,8 @@ def problem(name: StageName | None, what: Problem, **fields: str) -> None:
 
 def inhibited(inhibitor: Inhibitor) -> None:
     """Log that a program inhibits a stage."""
-    log.info(f"{inhibitor.stage} is inhibited by {inhibitor}", message=Message.STAGE_HELD, stage=inhibitor.stage.value)
+    text = f"{inhibitor.stage} is inhibited by {inhibitor}"
+    log.info(text, message=Message.STAGE_WAITING, stage=inhibitor.stage.value)
 
 
 def released(inhibitor: Inhibitor) -> None:
@@ -110,7 +111,7 @@ def reloaded(failed: StageName | None, standing: StageName | None) -> None:
         log.info(text, message=Message.RELOADED)
     else:
         text = f"Reloaded in part: the settings are in force, but {failed} failed, as logged before"
-        log.warning(text, message=Message.RELOAD_INCOMPLETE, stage=failed.value)
+        log.warning(text, message=Message.RELOAD_REFUSED, stage=failed.value)
 
 
 def refused(what: Refusal) -> None:
@@ -131,16 +132,16 @@ def asked(what: str, stage: StageName) -> None:
 
 
 BACK = {
-    Message.NODE_IP_DRIFT: (Message.NODE_IP_BACK, "The published node IPs are on the node again", "nodeip"),
-    Message.NODE_IP_NOT_IN_USE: (Message.NODE_IP_IN_USE, "kubelet and CRI-O run with what is published", "nodeip"),
-    Message.MANAGER_AWAY: (Message.MANAGER_BACK, "NetworkManager is on the bus again", None),
+    Message.NODE_IP_DRIFT: ("The published node IPs are on the node again", "nodeip"),
+    Message.NODE_IP_NOT_IN_USE: ("kubelet and CRI-O run with what is published", "nodeip"),
+    Message.MANAGER_AWAY: ("NetworkManager is on the bus again", None),
 }
 
 
 def is_back(lost: Message) -> None:
     """Log that the loss which *lost* reported is over."""
-    message, text, stage = BACK[lost]
-    log.info(text, message=message, stage=stage)
+    text, stage = BACK[lost]
+    log.info(text, message=Message.RECOVERED, stage=stage)
 
 
 def records(what: Problem | None) -> None:
@@ -156,17 +157,18 @@ def uplink(what: Problem | None) -> None:
     if what:
         problem(None, what)
     else:
-        log.info("The uplink has a carrier, and gateways and DNS servers answer again", message=Message.UPLINK_BACK)
+        log.info("The uplink has a carrier, and gateways and DNS servers answer again", message=Message.RECOVERED)
 
 
 def order_refused(error: NodenetError) -> None:
     """Log that an order is refused because a trial of a node file runs."""
-    log.warning(f"Refused an order: {error.cause}", message=Message.TRIAL_BUSY, cause=error.cause, remedy=error.remedy)
+    text = f"Refused an order: {error.cause}"
+    log.warning(text, message=Message.RELOAD_REFUSED, cause=error.cause, remedy=error.remedy)
 
 
 def trial_edited(name: str) -> None:
     """Log that the node's own file, *name*, was edited during a trial, and is not applied."""
-    log.warning(not_applied(name), message=Message.TRIAL_EDITED, stage=StageName.NMSTATE.value, remedy=APPLY_IT)
+    log.warning(not_applied(name), message=Message.RELOAD_REFUSED, stage=StageName.NMSTATE.value, remedy=APPLY_IT)
 
 
 def trial_rolled_back(name: str, why: NodenetError) -> None:

@@ -395,6 +395,9 @@ class Neighbours(Protocol):
     def learn(self, link: str, neighbours: Iterable[Neighbour]) -> None:
         """Let packets to *neighbours* leave by *link* without asking. Raises Unavailable."""
 
+    def announce(self, link: str, addresses: Iterable[IPAddress]) -> None:
+        """Show the hosts and switches behind *link* that *addresses* are there now. Raises Unavailable."""
+
 
 class Targets(Protocol):
     """Hosts anywhere that must be reachable."""

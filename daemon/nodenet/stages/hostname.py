@@ -178,7 +178,7 @@ def _wrong_static(static: str, name: str) -> Problem | None:
     if wrong is None or is_placeholder(normalised(static)):
         return None
     cause = f"{STATIC_FILE} says {static!r}: {wrong}; this node is {name}"
-    return Problem(Message.HOSTNAME_REFUSED, cause, "`hostnamectl hostname NAME`, then `nodenetctl reload --wait`")
+    return Problem(Message.NOTE, cause, "`hostnamectl hostname NAME`, then `nodenetctl reload --wait`")
 
 
 def build(edges: StageEdges, settings: Settings) -> HostnameStage:

@@ -234,7 +234,7 @@ class ResolvPrependerStage:
 
 def _no_server() -> Problem:
     cause = f"No nameserver within {PATIENCE_SECONDS:.0f} s: NetworkManager knows none and {RESOLV_CONF} has none"
-    return Problem(Message.NO_NAMESERVER, cause, "Give the profile a nameserver (ipv4.dns, or by DHCP)")
+    return Problem(Message.NAME_SERVERS_SILENT, cause, "Give the profile a nameserver (ipv4.dns, or by DHCP)")
 
 
 def _culprit(view: View) -> tuple[str, str]:

@@ -83,7 +83,7 @@ class UnitStage:
         missing = proof.missing(found)
         if missing is None:
             self._over = NEVER
-            return Done(f"{unit.name} did it", proof.learnt(found, facts), Message.UNIT_DONE)
+            return Done(f"{unit.name} did it", proof.learnt(found, facts), Message.STAGE_SKIPPED)
         if move is Move.UNMET:
             reason = f"a condition of {unit.name} does not hold"
             if self._stage is not StageName.NODEIP:

@@ -95,7 +95,7 @@ def test_the_contract_for_readers_names_every_file() -> None:
     for path in [*(file.path for file in files(Publication((V4, V6), remote_worker=True))), BRIDGE_UP]:
         assert path.name in page
         assert path.name in manual
-    assert Message.NODE_IP_OVERRIDDEN.value in page
+    assert Message.NODE_IP_NOT_IN_USE.value in page
 
 
 def test_primary_ip_is_the_last_file_that_is_written() -> None:

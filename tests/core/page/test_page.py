@@ -23,7 +23,7 @@ PROBLEM = {
     "cause": "worker-0.yml, line 3: `mtuu` is no key",
     "remedy": "Did you mean `mtu`?",
 }
-STATUS = {
+STATUS: dict[str, Any] = {
     "schema_version": 1,
     "boot_id": "66f25bd7",
     "health": "degraded",
@@ -271,6 +271,8 @@ def test_a_part_of_another_shape_costs_its_section_only(wrong: object) -> None:
         assert shown({**SMALL, name: json.dumps(wrong)}).of("heading")[0] == "worker-0"
     for key in STATUS:
         shown({**SMALL, "status.json": {**STATUS, key: wrong}})
+    for key in STATUS["stages"][0]:
+        shown({**SMALL, "status.json": {**STATUS, "stages": [{**STATUS["stages"][0], key: wrong}]}})
     for key in LINKS[4]:
         shown({**SMALL, "links.json": [{**each, key: wrong} for each in LINKS]})
     for key in CHANGE:

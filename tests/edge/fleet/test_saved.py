@@ -8,7 +8,7 @@ from pathlib import Path
 
 from crafted_archives import crafted, member
 from nodenet.edge import fleet as saved
-from nodenet.edge.fleet import Limits
+from nodenet.edge.archive import Limits
 
 
 def test_huge_documents_and_archives_are_bounded(tmp_path: Path) -> None:
@@ -39,7 +39,7 @@ def test_more_entries_than_the_limit_are_said(tmp_path: Path) -> None:
     for number in range(5):
         (tmp_path / f"{number}.json").write_text("{}")
     assert len(list(saved.nodes(str(tmp_path)))) == 5
-    (only,) = saved.nodes(str(tmp_path), Limits(entries=4))
+    (only,) = saved.nodes(str(tmp_path), most=4)
     assert (only.name, only.problems) == ("", ("more than 4 files: these are left out",))
 
 

@@ -26,8 +26,14 @@ SHORT = 0.5
 
 
 @pytest.fixture
-def near() -> Iterator[Namespace]:
+def near(sides: tuple[Namespace, Namespace]) -> Namespace:
     """The node's side: eth0 to the router, eth1 to nobody."""
+    return sides[0]
+
+
+@pytest.fixture
+def sides() -> Iterator[tuple[Namespace, Namespace]]:
+    """The node's side and the router's."""
     here, there = Namespace(), Namespace()
     try:
         for side in (here, there):
@@ -48,7 +54,7 @@ def near() -> Iterator[Namespace]:
             "address add fe80::1/64 dev far0",
             "link set far0 up",
         )
-        yield here
+        yield here, there
     finally:
         here.close()
         there.close()
@@ -169,3 +175,22 @@ def test_a_link_that_is_not_there_has_no_neighbours(near: Namespace) -> None:
         return neighbours.known("eth9") == ()
 
     assert near.call(nothing)
+
+
+def test_an_announcement_is_heard(sides: tuple[Namespace, Namespace]) -> None:
+    """In both families: a host that had another link-layer address of the node has the right one at once."""
+    near, far = sides
+    assert answers(near, ROUTER4)
+    assert answers(near, ROUTER6)
+    mine = near.ip_json("link show eth0")[0]["address"]
+    for address in ("192.0.2.5", "2001:db8::5"):
+        far.ip(f"neigh replace {address} lladdr 02:00:00:00:00:99 nud stale dev far0")
+    near.call(lambda: Neighbours().announce("eth0", [ip_address("192.0.2.5"), ip_address("2001:db8::5")]))
+    for address in ("192.0.2.5", "2001:db8::5"):
+        (entry,) = far.ip_json(f"neigh show {address} dev far0")
+        assert entry["lladdr"] == mine
+
+
+def test_nothing_is_announced_on_a_link_that_is_away(near: Namespace) -> None:
+    with pytest.raises(Unavailable, match="on eth7: No such device"):
+        near.call(lambda: Neighbours().announce("eth7", [ROUTER4]))

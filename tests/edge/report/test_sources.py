@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import io
 import os
@@ -13,12 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from nodenet.core.errors import NodenetError, UsageInvalid
+from nodenet.core.errors import NodenetError
 from nodenet.core.history import entry
 from nodenet.core.history.entry import Entry, Kind, Result
 from nodenet.edge.report import (
-    MOST_MEMBERS,
-    MOST_UNPACKED,
     Output,
     _end,
     keyfiles,
@@ -27,7 +24,6 @@ from nodenet.edge.report import (
     output,
     packed,
     records,
-    unpacked,
 )
 
 
@@ -158,61 +154,3 @@ def test_the_files_are_in_their_order_for_their_owner_only() -> None:
         file = archive.extractfile("top/node-files/b.json")
         assert file is not None
         assert file.read() == b"b"
-
-
-def tar(*members: tuple[str, bytes, int | None]) -> bytes:
-    """Return an archive; the third value is the size that the head of a member names in place of its own."""
-    blocks = b""
-    for name, content, size in members:
-        info = tarfile.TarInfo(name)
-        info.size = len(content) if size is None else size
-        blocks += info.tobuf(tarfile.GNU_FORMAT) + content + bytes(-len(content) % tarfile.BLOCKSIZE)
-    return blocks + bytes(2 * tarfile.BLOCKSIZE)
-
-
-def test_an_archive_is_read_again(tmp_path: Path) -> None:
-    path = tmp_path / "r.tar.gz"
-    path.write_bytes(packed("top", {"a.txt": b"a", "b/c.txt": b"c" * 5000}, 1.0))
-    assert unpacked(path) == ({"a.txt": b"a", "b/c.txt": b"c" * 5000}, ())
-
-
-def test_an_archive_that_is_torn_has_its_first_parts(tmp_path: Path) -> None:
-    path = tmp_path / "r.tar.gz"
-    whole = packed("top", {"a.txt": b"a", "b.txt": os.urandom(100_000)}, 1.0)
-    path.write_bytes(whole[: len(whole) // 2])
-    files, notes = unpacked(path)
-    assert files["a.txt"] == b"a"
-    assert notes == ("The archive is torn or too large: its last parts are missing.",)
-
-
-@pytest.mark.parametrize(
-    "content",
-    [b"", b"no gzip", gzip.compress(b"no tar" * 200), gzip.compress(b"x" * 512)],
-    ids=["empty", "no gzip", "no tar", "one block"],  # the bytes have the time
-)
-def test_what_is_no_archive_is_refused(content: bytes, tmp_path: Path) -> None:
-    path = tmp_path / "r.tar.gz"
-    path.write_bytes(content)
-    with pytest.raises(UsageInvalid, match=r"r\.tar\.gz"):
-        unpacked(path)
-    with pytest.raises(UsageInvalid, match="No such file"):
-        unpacked(tmp_path / "gone")
-
-
-def test_a_hostile_archive_costs_nothing_and_writes_nothing(tmp_path: Path) -> None:
-    """Names that lead elsewhere, a size of exabytes, thousands of members, and a bomb of zeros."""
-    path = tmp_path / "r.tar.gz"
-    members = [("top/../../../etc/passwd", b"x", None), ("/etc/shadow", b"y", None), ("top/huge", b"z", 1 << 62)]
-    path.write_bytes(gzip.compress(tar(*members)))
-    files, notes = unpacked(path)
-    assert files["huge"].startswith(b"z")
-    assert len(files["huge"]) < 5000
-    assert notes
-    path.write_bytes(gzip.compress(tar(*((f"top/{number}", b"", None) for number in range(5000)))))
-    assert len(unpacked(path)[0]) == MOST_MEMBERS
-    bomb = tar(("top/a", b"a", None), ("top/zeros", bytes(MOST_UNPACKED), None), ("top/late", b"", None))
-    path.write_bytes(gzip.compress(bomb, 1))
-    files, notes = unpacked(path)
-    assert set(files) == {"a", "zeros"}
-    assert notes
-    assert [each.name for each in tmp_path.iterdir()] == ["r.tar.gz"]

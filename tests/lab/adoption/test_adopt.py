@@ -208,7 +208,7 @@ def test_what_fails_is_undone_and_what_is_cut_off_boots(bare_node: NodeFactory, 
 
 def interrupted_is_reported(node: Node, document: dict[str, Any]) -> None:
     """By the status of root, and once in the journal of the boot."""
-    (problem,) = (one for one in document["problems"] if one["message_id"] == Message.ADOPTION_INTERRUPTED.value)
+    (problem,) = (one for one in document["problems"] if one["message_id"] == Message.ADOPTION_FAILED.value)
     cause = f"A `nodenetctl adopt` was interrupted before the last boot (step 6 of 7): {MARKER} exists, so nodenet "
     assert problem["cause"] == f"{cause}configures this node at every boot"
     assert f"  problem     {cause}" in node.run("nodenetctl status", check=False).stdout
@@ -263,7 +263,7 @@ def test_an_image_that_enables_nodenetd_changes_nothing_before_the_adoption(
     # Twice where the former chain lets systemd forget, by a reload, how the condition ended: the gate starts it again.
     entry, *again = (one for one in node.journal("nodenetd.service") if "REMEDY" in one)
     assert [one["MESSAGE"] for one in again] in ([], [entry["MESSAGE"]])
-    assert entry["MESSAGE_ID"] == Message.FORMER_CHAIN_IN_CHARGE.value
+    assert entry["MESSAGE_ID"] == Message.ADOPTION_FAILED.value
     assert entry["CAUSE"] == (
         "on-prem-resolv-prepender.path, on-prem-resolv-prepender.service, nodeip-configuration.service and "
         "ovs-configuration.service configure the network of this node"

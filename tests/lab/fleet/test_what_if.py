@@ -5,16 +5,20 @@ In each run a few files; with NODENET_RECORD_APPLIES=DIR all of them, for the er
 
 from __future__ import annotations
 
+import json
 from itertools import product
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 
 from error_rate import measured
 from factories import NodeFactory
 from harness import Dhcp, Flavour, Ipv6, Lab, Lan, Node, applies
-from story import node_file, settle
+from nmstate.test_policy import CAPTURES, MTU
+from nodenet.cli.main import main
+from story import mtu, node_file, settle
 
 OWN = node_file("worker-0.yml")
 QUICK = {"/etc/nodenet/nodenet.toml.d/20-lab.toml": "probe_timeout = 2\n"}
@@ -136,3 +140,37 @@ def test_the_prediction_is_what_the_apply_does(node: Node, tmp_path: Path, reque
     if not applies.FOLDER:
         names, wrong = measured(tmp_path)
         assert (len(names), wrong) == (len(SOME), {})
+
+
+def test_a_policy_leads_on_the_node_to_what_its_report_says(
+    product_node: NodeFactory, lan: Lan, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The report has the network that captures look at; once the policy is applied, the document that it led to."""
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    (tmp_path / "new").mkdir()
+    (tmp_path / "new" / "worker-0.yml").write_text(CAPTURES + MTU)
+
+    def predicted(name: str) -> dict[str, Any]:
+        (tmp_path / name).mkdir()
+        node.run("nodenetctl report --output /root/report.tar.gz", timeout=90)
+        (tmp_path / name / "report.tar.gz").write_bytes(node.path("/root/report.tar.gz").read_bytes())
+        code = main(["what-if", str(tmp_path / name), "--files", str(tmp_path / "new"), "--json"])
+        (host,) = json.loads(capsys.readouterr().out)["hosts"]
+        assert (code, host["problems"]) == (0, [])
+        return dict(host)
+
+    before = predicted("before")
+    assert before["verdict"] == "taken"
+    node.write(OWN, CAPTURES + MTU)
+    node.run("nodenetctl reload --wait", timeout=180)
+    after = predicted("after")
+    assert after["verdict"] == "unchanged"
+    assert before["mtu"]["eth0"] == mtu(node) == 1401
+    assert (after["addresses"], after["mtu"], after["node_ips"]) == (
+        before["addresses"],
+        before["mtu"],
+        before["node_ips"],
+    )

@@ -19,17 +19,18 @@ MODULE = Path(__file__).resolve().parents[1] / "cni"
 
 
 class Cni(enum.Enum):
-    """A program of the CNI project, and its package."""
+    """A program of CNI, and its package."""
 
     TOOL = "github.com/containernetworking/cni/cnitool"
     BRIDGE = "github.com/containernetworking/plugins/plugins/main/bridge"
     HOST_DEVICE = "github.com/containernetworking/plugins/plugins/main/host-device"
     MACVLAN = "github.com/containernetworking/plugins/plugins/main/macvlan"
     HOST_LOCAL = "github.com/containernetworking/plugins/plugins/ipam/host-local"
+    WHEREABOUTS = "github.com/k8snetworkplumbingwg/whereabouts/cmd"
 
 
 def cni_programs() -> Path:
-    """Return the directory with all of them; they are built on first use, in half a minute."""
+    """Return the directory with all of them; they are built on first use, in two minutes."""
     shelf = host.cache() / "cni-programs"
     shelf.mkdir(parents=True, exist_ok=True)
     made = shelf / _key()
@@ -42,7 +43,7 @@ def cni_programs() -> Path:
 
 
 def _build(shelf: Path, made: Path) -> None:
-    host.progress("building cnitool and CNI plugins (once; half a minute)")
+    host.progress("building cnitool and CNI plugins (once; two minutes)")
     with tempfile.TemporaryDirectory(prefix="new-", dir=shelf) as scratch:
         place = Path(scratch) / "tree"
         place.mkdir()
@@ -50,6 +51,7 @@ def _build(shelf: Path, made: Path) -> None:
             shutil.copy(path, scratch)
         words = ["build", "-mod=readonly", "-trimpath", "-ldflags", "-s -w", "-o", f"{place}/"]
         run_go([*words, *(program.value for program in Cni)], Path(scratch))
+        (place / "cmd").rename(place / "whereabouts")
         place.chmod(0o755)
         place.rename(made)
 

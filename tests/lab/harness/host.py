@@ -18,6 +18,7 @@ PACKAGES = {
     "dnsmasq": "dnsmasq-base",
     "ethtool": "ethtool",
     "ip": "iproute2",
+    "nft": "nftables",
     "dbus-daemon": "dbus",
 }
 """Command the harness or the tests call, and the Debian package that brings it."""

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from factories import NodeFactory
-from harness import Dhcp, Flavour, Ipv6, Lan
-from nodenet.edge.report import unpacked
+from harness import Dhcp, Flavour, Ipv6, Lan, Node
+from nodenet.edge.archive import unpacked
 from simulation.replay import NEEDED, replayed
 from story import STATIC, node_file, settle
 
@@ -45,6 +45,34 @@ WAITING = {
 """What the status says of boots whose end is not seen here."""
 
 
+LATER = {
+    "lease-of-the-last-boot-is-gone": ({}, "DHCP off", "no address yet"),
+    "file-is-no-yaml-since-the-last-boot": ({OWN: DHCP, OTHER: 'on_failure = "auto"\n'}, "damaged", ""),
+}
+"""Boots after one that went well: its files, what is otherwise then, and what the status says of a boot that waits."""
+
+
+@pytest.mark.parametrize("case", LATER)
+def test_a_later_boot_that_fails(product_node: NodeFactory, lan: Lan, case: str, tmp_path: Path) -> None:
+    """What nodenetd kept of the boots before it is in the archive."""
+    files, what, said = LATER[case]
+    lan.start_dhcp(Dhcp(ipv6=Ipv6.NONE))
+    node = product_node(files=files, flavour=Flavour.OPENSHIFT)
+    node.boot()
+    assert settle(node)["health"] == "ok"
+    node.power_cut()
+    if what == "damaged":
+        node.write(OWN, FAILING["no-yaml"][OWN])
+    else:
+        lan.stop_dhcp()
+    node.boot()
+    if said:
+        node.wait_until(f"nodenetctl status | grep -q 'waiting .*{said}'", timeout=90)
+    else:
+        settle(node, timeout=120)
+    same_in_the_simulation(node, case, tmp_path)
+
+
 @pytest.mark.parametrize("case", FAILING)
 def test_a_boot_that_fails_fails_in_the_simulation_too(
     product_node: NodeFactory, lan: Lan, case: str, tmp_path: Path
@@ -58,12 +86,17 @@ def test_a_boot_that_fails_fails_in_the_simulation_too(
         node.wait_until(f"nodenetctl status | grep -q '{WAITING[case]}'", timeout=90)
     else:
         settle(node, timeout=120)
+    same_in_the_simulation(node, case, tmp_path)
+
+
+def same_in_the_simulation(node: Node, case: str, tmp_path: Path) -> None:
+    """Make the report, and keep it if KEPT says so."""
     archive = tmp_path / "report.tar.gz"
     node.run("nodenetctl report --output /root/report.tar.gz", timeout=90)
     archive.write_bytes(node.path("/root/report.tar.gz").read_bytes())
     files, notes = unpacked(archive)
     if KEPT:
-        for name in filter(lambda name: name.startswith(NEEDED), files):
+        for name in filter(lambda name: name.startswith(NEEDED) and not files[name].startswith(b"cat: "), files):
             path = Path(KEPT, case, name)
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_bytes(files[name])

@@ -49,7 +49,7 @@ def test_networkmanager_that_is_gone_is_said_within_30_seconds(product_node: Nod
     node.run("systemctl start NetworkManager", timeout=60)
     wait_for_health(node, "ok", 20)
     assert causes(node) == [problem["cause"]]
-    assert logged(node, Message.MANAGER_BACK) == ["NetworkManager is on the bus again"]
+    assert logged(node, Message.RECOVERED) == ["NetworkManager is on the bus again"]
 
 
 def test_a_reload_that_is_rolled_back_calls_no_node_ip_missing(product_node: NodeFactory) -> None:

@@ -57,7 +57,7 @@ def test_a_cable_that_is_pulled_below_br_ex(product_node: NodeFactory, lan: Lan)
     assert wait_for(node, "ok", 30)["last_error"] is None
     assert network(node) == before
     assert (causes(node), lines(node, Message.UPLINK_LOST)) == ([cause], [cause])
-    assert lines(node, Message.UPLINK_BACK) == ["The uplink has a carrier, and gateways and DNS servers answer again"]
+    assert lines(node, Message.RECOVERED) == ["The uplink has a carrier, and gateways and DNS servers answer again"]
 
 
 def test_a_gateway_that_falls_silent(product_node: NodeFactory, lan: Lan) -> None:
@@ -101,7 +101,7 @@ def test_dns_servers_that_fall_silent(product_node: NodeFactory, lan: Lan) -> No
     assert wait_for(node, "ok", BACK_SECONDS)["last_error"] is None
     assert causes(node) == [silent, gone]
     back = "The uplink has a carrier, and gateways and DNS servers answer again"
-    assert lines(node, Message.UPLINK_BACK) == [back, back]
+    assert lines(node, Message.RECOVERED) == [back, back]
 
 
 def test_a_node_file_that_takes_the_dns_servers_away(product_node: NodeFactory) -> None:

@@ -116,7 +116,7 @@ def test_a_silent_gateway_is_waited_for_once_and_only_where_it_may_answer() -> N
     with capture_logs() as logs:
         assert FORWARD_SECONDS <= waited(rig) < FORWARD_SECONDS + 4
     assert [(line["event"], line["message"]) for line in logs] == [
-        ("No gateway answers yet: a new node file waits for one for up to 35 s", Message.GATEWAY_AWAITED)
+        ("No gateway answers yet: a new node file waits for one for up to 35 s", Message.PROBE_SILENT)
     ]
     with capture_logs() as logs:
         assert waited(rig) < 4, "the second try of the file"

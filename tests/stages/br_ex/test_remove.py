@@ -42,7 +42,7 @@ async def test_removal_gives_the_profile_back_and_lasts_for_the_boot() -> None:
     made = await bridge_of_ours()
     outcome = await made.attempt(remove_bridge=True)
     assert isinstance(outcome, Skipped)
-    assert outcome.message is Message.BRIDGE_REMOVED
+    assert outcome.message is Message.CHANGE_UNDONE
     assert outcome.facts.bridge is None
     assert [order[0] for order in made.profiles.done if order[0] != "keep"] == ["give_back"]
     assert FLAG not in made.files.content

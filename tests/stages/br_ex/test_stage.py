@@ -306,7 +306,7 @@ async def test_a_bridge_that_is_there_before_any_record_is_remembered() -> None:
     rig.place("br-ex")
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
-    assert outcome.message is Message.BRIDGE_UNCHANGED
+    assert outcome.message is Message.NETWORK_UNCHANGED
     assert (rig.nmstate.applied, rig.record.uplinks) == ([], {"br-ex": "eth0"})
 
 

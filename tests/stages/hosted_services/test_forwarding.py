@@ -87,7 +87,7 @@ def test_what_cannot_be_set_is_told_once() -> None:
         watch.show(status(ON_ETH0))
         watch.show(status(ON_ETH0))
     (line,) = lines
-    assert line["message"] is Message.FORWARDING_FAILED
+    assert line["message"] is Message.HOSTED_PROBLEM
     assert line["event"].startswith("eth0 does not forward packets")
     assert "conf/eth0/forwarding" in line["remedy"]
 

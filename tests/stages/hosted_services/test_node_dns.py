@@ -435,7 +435,7 @@ async def test_another_program_on_port_53_is_named_and_dnsmasq_waits_until_it_ha
     rig.stacks.others = Others(listeners=[Listener(53, False, ip_address("0.0.0.0"), "named.service")])  # noqa: S104
     look = await rig.look()
     assert look.problem
-    assert look.problem.message is Message.DNS_PORT_TAKEN
+    assert look.problem.message is Message.NODE_DNS_FAILED
     assert look.problem.cause.startswith("dnsmasq of this node is not started: named.service listens on port 53")
     assert rig.units.orders == []
     assert rig.dns.stuck == look.problem

@@ -235,7 +235,7 @@ async def test_dns_that_does_not_come_by_itself_is_a_problem_at_once() -> None:
     """It is not installed, or another program has its port: half a minute of each boot was lost."""
     rig = Rig(probe=FakeProbe())
     rig.units.now[COMPANION] = Running("loaded", "active")
-    rig.dns.stuck = Problem(Message.DNS_PORT_TAKEN, "named.service listens on port 53", "Stop it")
+    rig.dns.stuck = Problem(Message.NODE_DNS_FAILED, "named.service listens on port 53", "Stop it")
     done = await rig.done()
     assert done.problem == rig.dns.stuck
     rig.probe.servers.add(NODE_IP)  # that program answers on the node IP

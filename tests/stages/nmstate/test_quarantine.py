@@ -113,7 +113,7 @@ def test_a_last_known_good_file_of_another_host_is_not_used_and_not_touched() ->
     assert (chosen, files.content[str(GOOD)]) == (FILE, before)
     assert problem is not None
     assert (problem.message, problem.cause, problem.remedy) == (
-        Message.LAST_GOOD_INVALID,
+        Message.RECORD_UNREADABLE,
         (
             "2 boots in a row with worker-0.yml did not reach READY or ended soon after it, and no good entry of the "
             "history in /var/lib/nodenet/history can be used: /var/lib/nodenet/history/3.json: it belongs to the host "
@@ -140,7 +140,7 @@ def test_a_damaged_one_is_not_touched_either() -> None:
     chosen, problem = quarantined(files, BOOT_ID, 2).choose(FILE, "worker-0", run=None)
     assert (chosen, files.content[str(GOOD)]) == (FILE, b"\0" * 40)
     assert problem is not None
-    assert problem.message is Message.LAST_GOOD_INVALID
+    assert problem.message is Message.RECORD_UNREADABLE
 
 
 def test_a_disk_that_takes_nothing_does_not_fail_the_stage() -> None:

@@ -45,10 +45,11 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory
 from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
-from nodenet.core.node_ip.published_files import KUBELET
+from nodenet.core.node_ip.published_files import KUBELET, PRIMARY, RUN
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.verdict import PATH, ProbeFailed
 from nodenet.core.settings.model import Settings
+from nodenet.core.trial.trial import APPLY_IT
 from nodenet.loop.attempts import behind_undo
 from nodenet.stages.apply.changes import Changes
 from nodenet.stages.apply.history import Recorder, path_of
@@ -190,6 +191,41 @@ async def test_what_another_program_has_changed_since_an_earlier_boot_is_logged_
     text = "The network was not as an earlier boot had made it; worker-0.yml was applied again: eth0 (mtu)"
     assert told.pop(("an earlier boot", digest, False)) == [("warning", text)]
     assert set(map(tuple, told.values())) == {()}
+
+
+@pytest.mark.parametrize("made_by", ["this file", "another file"])
+async def test_a_new_process_applies_nothing_under_a_running_kubelet(made_by: str) -> None:
+    """A restart or a crash of nodenetd is no order; a reload is.."""
+    rig = Rig(nmstate=FakeNmstate({"interfaces": [{"name": "eth0", "type": "ethernet", "mtu": 1500}]}))
+    digest = hashlib.sha256(TEXT).hexdigest() if made_by == "this file" else made_by
+    rig.remember(Intent(digest, Phase.GOOD, BOOT_ID, 80.0, digest))
+    rig.files.content[str(RUN / PRIMARY.name)] = b"192.0.2.5"
+    rig.systemd.running.add(KUBELET)
+    outcome = await rig.attempt()
+    assert rig.nmstate.applied == []
+    assert outcome.facts
+    assert outcome.facts.applied_digest == digest
+    if made_by == "this file":
+        assert isinstance(outcome, Skipped)
+        assert outcome.again, "the network is looked at again, and what differs is said"
+    else:
+        assert isinstance(outcome, Failed)
+        assert (outcome.problem.remedy, outcome.again) == (APPLY_IT, None)
+    assert isinstance(await rig.attempt(request=Request(1, retry_refused=True)), Done)
+    assert rig.nmstate.applied == [TEXT.decode()]
+
+
+@pytest.mark.parametrize("case", ["kubelet-waits", "not-published", "interrupted"])
+async def test_a_boot_and_an_interrupted_order_go_on(case: str) -> None:
+    rig = Rig()
+    phase = Phase.ROLLED_BACK if case == "interrupted" else Phase.GOOD
+    rig.remember(Intent("another file", phase, BOOT_ID, 80.0, "another file"))
+    if case != "not-published":
+        rig.files.content[str(RUN / PRIMARY.name)] = b"192.0.2.5"
+    if case != "kubelet-waits":
+        rig.systemd.running.add(KUBELET)
+    assert isinstance(await rig.attempt(), Done)
+    assert rig.nmstate.applied == [TEXT.decode()]
 
 
 async def test_a_state_that_matches_already_is_adopted() -> None:

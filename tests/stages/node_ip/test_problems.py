@@ -47,7 +47,7 @@ def test_an_override_names_the_file_to_change() -> None:
 def test_a_vip_that_is_the_nodes_own_address_is_looked_at_again() -> None:
     outcome = conflicting("api_vips contains this node's own address", Facts())
     assert outcome.again is not None
-    assert outcome.problem.message is Message.VIP_IS_OWN_ADDRESS
+    assert outcome.problem.message is Message.NODE_IP_CLAIMED
 
 
 def test_addresses_are_listed_as_a_sentence_names_them() -> None:

@@ -97,7 +97,7 @@ async def test_a_later_drop_in_that_wins_is_named() -> None:
     rig = Rig(FakeKernel(host(V4)))
     rig.files.content[OVERRIDE] = b"[Service]\nEnvironment=KUBELET_NODE_IP=10.0.0.9\n"
     problem = problem_of(await rig.with_units().attempt())
-    assert problem.message is Message.NODE_IP_OVERRIDDEN
+    assert problem.message is Message.NODE_IP_NOT_IN_USE
     assert problem.cause == (
         f"kubelet.service starts with 10.0.0.9 instead of KUBELET_NODE_IP=192.0.2.5 ({OVERRIDE} sets it)"
     )
@@ -110,7 +110,7 @@ async def test_a_drop_in_that_unsets_the_node_ip_is_named() -> None:
     rig.files.content[OVERRIDE] = b"[Service]\nUnsetEnvironment=KUBELET_NODE_IP\n"
     problem = problem_of(await rig.with_units().attempt())
     cause = f"kubelet.service starts without KUBELET_NODE_IP=192.0.2.5 ({OVERRIDE} unsets it)"
-    assert (problem.message, problem.cause) == (Message.NODE_IP_OVERRIDDEN, cause)
+    assert (problem.message, problem.cause) == (Message.NODE_IP_NOT_IN_USE, cause)
 
 
 @pytest.mark.parametrize("pattern", ["/etc/kubernetes/kubelet-env", "/etc/kubernetes/*-env"])
@@ -139,7 +139,7 @@ async def test_an_override_whose_file_is_not_found_degrades_the_node(variables: 
     rig = Rig(FakeKernel(host(V4)), systemd=Other()).with_units()
     outcome = await rig.attempt()
     problem = problem_of(outcome)
-    assert problem.message is Message.NODE_IP_OVERRIDDEN
+    assert problem.message is Message.NODE_IP_NOT_IN_USE
     name = variables.get("KUBELET_NODE_IP")
     starts = f"starts with {name} instead of" if name else "starts without"
     assert problem.cause.startswith(f"kubelet.service {starts} KUBELET_NODE_IP=192.0.2.5 (another drop-in changes it)")
@@ -278,7 +278,7 @@ async def test_a_vip_that_is_the_nodes_own_address_fails_the_stage() -> None:
     rig = Rig(FakeKernel(host(V4)), wishes=PolicyReading(Policy(api_vips=(V4.address,))))
     outcome = await rig.attempt()
     assert isinstance(outcome, Failed)
-    assert outcome.problem.message is Message.VIP_IS_OWN_ADDRESS
+    assert outcome.problem.message is Message.NODE_IP_CLAIMED
     assert outcome.problem.cause == "api_vips contains this node's own address 192.0.2.5 (eth0)"
     assert rig.files.writes == []
 

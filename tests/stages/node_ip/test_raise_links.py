@@ -69,7 +69,7 @@ async def test_it_is_said_each_time_and_ends() -> None:
         for _ in range(2 * TIMES + 4):
             await rig.after(5.0)
     assert rig.kernel.raised == ["eth0"] * TIMES
-    said = [line["event"] for line in logged if line.get("message") is Message.NODE_IP_NOTE]
+    said = [line["event"] for line in logged if line.get("message") is Message.NOTE]
     assert said == ["Set eth0 up: another program had set it down, and the node has no address yet"] * TIMES
 
 
@@ -149,7 +149,7 @@ async def test_a_link_that_networkmanager_has_given_up_is_activated_again_and_ag
     assert (tries, pauses) == ([0, 1, 2, 3, 4, 5], [5, 5, 10, 20, 30, 30])
     assert rig.profiles.done == [("connect", "eth0")] * 5
     assert detail_of(outcome).startswith("NetworkManager could not activate eth0 and has given up")
-    assert len([line for line in logged if line.get("message") is Message.NODE_IP_NOTE]) == 1
+    assert len([line for line in logged if line.get("message") is Message.NOTE]) == 1
     rig.profiles.found = replace(rig.profiles.found, states={"eth0": "activated"})
     assert [detail_of(await rig.after(30.0)) for _ in range(2)] == [WAITS.reason] * 2
 

@@ -417,7 +417,7 @@ async def test_a_setting_ends_the_wait_and_the_next_boot_has_learnt_nothing() ->
             assert isinstance(outcome, Done)
             assert rig.files.content[PRIMARY] == b"198.51.100.5"
             assert outcome.problem
-            assert outcome.problem.message is Message.NODE_IP_NOT_BACK
+            assert outcome.problem.message is Message.NODE_IP_INCOMPLETE
             assert outcome.problem.cause.startswith("192.0.2.5, the last node IP, did not come back")
             rig.restart()
     rig.reboot()

@@ -315,7 +315,7 @@ def main() -> int:
     cause = f"{listed(found)} {'configures' if len(found) == 1 else 'configure'} the network of this node"
     remedy = "Run `nodenetctl adopt` to let nodenetd do that, or assign the stages in `[stages]` of the settings"
     event = f"{cause}: nodenetd does not start. {remedy}"
-    log.warning(event, message=Message.FORMER_CHAIN_IN_CHARGE, cause=cause, remedy=remedy)
+    log.warning(event, message=Message.ADOPTION_FAILED, cause=cause, remedy=remedy)
     return IN_CHARGE
 
 

@@ -139,7 +139,7 @@ def stored() -> AdoptionRecord | None:
 
 def log(message: Message, text: str, **fields: str) -> None:
     """Write one entry to the journal."""
-    level = "error" if message is Message.ADOPTION_UNDONE else "info"
+    level = "error" if message is Message.ADOPTION_FAILED else "info"
     Journal("nodenetctl").write(level, {"event": printable(text), "message": message, **fields})
 
 
@@ -239,7 +239,7 @@ def _carry_out(verb: Verb, facts: AdoptionFacts, steps: tuple[Step, ...], record
         with interruptible():
             carry_out(steps, effects, record, store, _say)
     except Undone as error:
-        log(Message.ADOPTION_UNDONE, f"nodenetctl {verb.name}: {error.cause}", remedy=error.remedy)
+        log(Message.ADOPTION_FAILED, f"nodenetctl {verb.name}: {error.cause}", remedy=error.remedy)
         raise
     text = verb.done(facts, steps)
     log(verb.message, text)

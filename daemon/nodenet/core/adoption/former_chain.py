@@ -171,7 +171,7 @@ class AdoptionRecord:
             f"A `nodenetctl {self.verb}` was interrupted {when} ({what}): {MARKER} "
             f"{'exists' if marker else 'does not exist'}, so {side} configures this node at every boot"
         )
-        return Problem(Message.ADOPTION_INTERRUPTED, cause, REMEDY)
+        return Problem(Message.ADOPTION_FAILED, cause, REMEDY)
 
 
 def render(record: AdoptionRecord) -> bytes:

@@ -43,9 +43,9 @@ LANES = (
 """The actors of a boot, in the order of the time line."""
 NOTED = frozenset(
     {
-        *(Message.BUS_LOST, Message.BUS_BACK, Message.APPLY_RETRY, Message.ROLLED_BACK, Message.ROLLBACK_FAILED),
-        *(Message.CHECKPOINT_CLEARED, Message.SETTINGS_INVALID, Message.LIBNMSTATE_MISSING, Message.INTERNAL_ERROR),
-        *(Message.STOPPED, Message.NODE_IP_DRIFT, Message.NODE_IP_BACK),
+        *(Message.BUS_LOST, Message.RECOVERED, Message.APPLY_RETRY, Message.ROLLED_BACK, Message.ROLLBACK_FAILED),
+        *(Message.CHANGE_UNDONE, Message.SETTINGS_INVALID, Message.LIBNMSTATE_MISSING, Message.INTERNAL_ERROR),
+        *(Message.STOPPED, Message.NODE_IP_DRIFT),
     }
 )
 KUBELETS = frozenset(unit.removesuffix(".service") for unit in FOLLOWERS[2:])

@@ -18,16 +18,19 @@ from nodenet.core.history.shown import left_over, left_over_lines, named_in, own
 from nodenet.core.hostname import normalised
 from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.node_file import content, find, host_values
+from nodenet.core.node_file import policy as policies
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
 from nodenet.core.node_file.finding import errors, refusal
 from nodenet.core.node_file.host_values import Identity, mac_key
+from nodenet.core.node_file.yaml_text import Block, load
 from nodenet.core.node_ip.last_published import LastPublished
 from nodenet.core.node_ip.policy import Policy
 from nodenet.core.node_ip.select import Selection, select
 from nodenet.core.value import frozen
 
 TAKEN, UNCHANGED, REFUSED, NO_FILE, UNKNOWN = "taken", "unchanged", "refused", "no file", "not known"
+AT_THE_HOST = "`nodenetctl diff` on the host says what it leads to there"
 TYPES = {None: "ethernet", "bridge": "linux-bridge", "openvswitch": "ovs-interface", "macvlan": "mac-vlan"}
 """Kinds of the kernel whose type in NMState has another name."""
 
@@ -102,8 +105,23 @@ class NewFiles:
         return self.known[file.digest]
 
 
-def outcome(one: Host, files: NewFiles, policy: Policy, old: NodeFile | None = None) -> Outcome:
-    """Return what *files* do to a host; *old* is its present file, if that is known."""
+@frozen
+class Known:
+    """What a report has beside the snapshot: the present file, and what NMState policies need.
+
+    *network* is the network as libnmstate shows it, *resolved* what policies led to, by the SHA-256 of these.
+    """
+
+    old: NodeFile | None = None
+    network: Mapping[str, Any] | None = None
+    resolved: Mapping[str, str] = field(default_factory=dict)
+
+
+NOTHING = Known()
+
+
+def outcome(one: Host, files: NewFiles, policy: Policy, known: Known = NOTHING) -> Outcome:
+    """Return what *files* do to a host."""
     stays = Outcome(one.name, one.role, UNKNOWN, reachable=tuple(sorted({*one.addresses, *one.node_ips})))
     if one.snapshot is None:
         return replace(stays, problems=one.missing)
@@ -111,18 +129,34 @@ def outcome(one: Host, files: NewFiles, policy: Policy, old: NodeFile | None = N
         file = files.of(one.name, one.snapshot)
         if file is None:
             return replace(stays, verdict=NO_FILE, notes=("no file is for this host: its network stays",))
-        stays = replace(stays, file=file.name, digest=file.digest)
         wish = files.desired(file)
+        if wish.is_policy and (document := _resolved(file, known)):
+            file, wish = document, files.desired(document)
+        stays = replace(stays, file=file.name, digest=file.digest)
     except NodeFileInvalid as error:
         return replace(stays, verdict=REFUSED, problems=(error.cause,))
     if gone := lacking(wish.links, one.snapshot.links):
         cause = f"{file.name} names {', '.join(gone)}, and this host has no such link"
         return replace(stays, verdict=REFUSED, problems=(cause,))
     if wish.document is None:
-        cause = f"{file.name} is an NMState policy: `nodenetctl diff` on the host says what it leads to there"
+        cause = f"{file.name} is an NMState policy, and its report has no readable network.json: {AT_THE_HOST}"
         nothing = replace(stays, verdict=UNCHANGED, notes=(f"{file.name} asks for nothing",))
         return replace(stays, problems=(cause,)) if wish.is_policy else nothing
-    return _predicted(stays, one, wish, policy, old)
+    made = _predicted(stays, one, wish, policy, known.old)
+    if file.policy and made.verdict != UNCHANGED:
+        made = with_notes(made, (f"{file.name} is an NMState policy, resolved with the network of the report",))
+    return made
+
+
+def _resolved(policy: NodeFile, known: Known) -> NodeFile | None:
+    """Return what *policy* leads to on a host, None if its network is not known. Raises NodeFileInvalid."""
+    if text := known.resolved.get(policy.digest):
+        return NodeFile.of(policy.name, text, policy=policy.text)
+    document = load(policy.name, policy.text)
+    if known.network is None or not isinstance(document, Block):
+        return None
+    made = policies.filled(policy.name, document, known.network)
+    return policies.resolved(policy, made, policies.differing(made.document, known.network))
 
 
 def _predicted(stays: Outcome, one: Host, wish: Desired, policy: Policy, old: NodeFile | None) -> Outcome:

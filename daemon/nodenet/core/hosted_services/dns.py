@@ -49,7 +49,7 @@ def nameless() -> Problem:
 def taken(reason: str) -> Problem:
     """Return that another program has dnsmasq's port."""
     cause = f"dnsmasq of this node is not started: {reason}"
-    return Problem(Message.DNS_PORT_TAKEN, cause, 'Stop that program, or set `enabled = "no"` in `[hosted]`')
+    return Problem(Message.NODE_DNS_FAILED, cause, 'Stop that program, or set `enabled = "no"` in `[hosted]`')
 
 
 # Which clients may query this node's dnsmasq? This node and its pods, and no host outside. (nft(8))
@@ -217,8 +217,8 @@ def verdict(
     """
     awaited, failed = _missing(companion, silent or (), stuck)
     contradictions = (
-        *(Problem(Message.HOSTED_INPUT_INVALID, one, _CORRECT) for one in unusable),
-        *(Problem(Message.HOSTED_PROBLEM, *_parts(one)) for one in plan.problems),
+        Problem(Message.HOSTED_PROBLEM, *parts)
+        for parts in (*((one, _CORRECT) for one in unusable), *map(_parts, plan.problems))
     )
     problem = failed or next(iter(contradictions), None)
     detail = _detail(plan, served=silent is not None)

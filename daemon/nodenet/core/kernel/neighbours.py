@@ -1,9 +1,13 @@
-"""How is the kernel asked about the neighbours on a link, and what does it answer? (rtnetlink(7), linux/neighbour.h)"""
+"""How is the kernel asked about the neighbours on a link, and what does it answer? (rtnetlink(7), linux/neighbour.h)
+
+And how do neighbours and switches learn where an address is, without a question? (RFC 5227, section 3; RFC 4861, 7.2.6)
+"""
 
 from __future__ import annotations
 
 import struct
 from collections.abc import Iterator
+from ipaddress import IPv4Address, IPv6Address
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.rtnetlink import AF_INET, AF_INET6, attributes, ip, request
@@ -19,6 +23,16 @@ _USE, _ROUTER = 0x01, 0x80
 _HEADER = struct.Struct("=IHHII")
 _BODY = struct.Struct("=BxxxiHBB")
 _CODE = struct.Struct("=i")
+ARP = 0x0806
+"""The protocol of an ``announcement`` (ETH_P_ARP)."""
+BROADCAST, ALL_NODES = b"\xff" * 6, "ff02::1"
+"""Where an ``announcement`` and an ``advertisement`` go to."""
+HOP_LIMIT = 255
+"""Of an ``advertisement``: a router passes none on (RFC 4861, 7.1.2)."""
+_ARP_PACKET = struct.Struct("!HHBBH6s4s6s4s")
+_ETHERNET, _IPV4, _ASKS = 1, 0x0800, 1
+_ADVERTISEMENT = struct.Struct("!BBHI16sBB6s")
+_ADVERTISES, _OVERRIDE, _TARGET_MAC = 136, 0x20000000, 2
 
 
 @frozen
@@ -85,6 +99,17 @@ def probe(link_index: int, address: IPAddress) -> bytes:
 def resolve(link_index: int, address: IPAddress) -> bytes:
     """Return the order to begin as for a packet to *address*: with ARP or neighbour solicitations on that link."""
     return _message(_NEW, _REQUEST | _REPLACE | _CREATE, link_index, address, flags=_USE)
+
+
+def announcement(mac: bytes, address: IPv4Address) -> bytes:
+    """Return the ARP announcement that *address* is at *mac*."""
+    own = address.packed
+    return _ARP_PACKET.pack(_ETHERNET, _IPV4, len(mac), len(own), _ASKS, mac, own, bytes(len(mac)), own)
+
+
+def advertisement(mac: bytes, address: IPv6Address) -> bytes:
+    """Return the unsolicited neighbour advertisement that *address* is at *mac*; the kernel adds the checksum."""
+    return _ADVERTISEMENT.pack(_ADVERTISES, 0, 0, _OVERRIDE, address.packed, _TARGET_MAC, 1, mac)
 
 
 def _message(  # noqa: PLR0913  (its fields)

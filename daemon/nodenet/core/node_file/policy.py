@@ -281,9 +281,28 @@ def resolved(file: NodeFile, made: Filled, differs: Mapping[str, Any]) -> NodeFi
     return NodeFile.of(file.name, text, policy=file.text)
 
 
+def differing(document: Mapping[str, Any], network: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the interfaces of *document* with what *network* has otherwise, as `resolved` takes it.
+
+    libnmstate says it better, if there is one: each value of a section counts here, not each value below it.
+    """
+    has = {(each.get("name"), each.get("type")): each for each in network.get("interfaces") or ()}
+    links = [each for each in document.get("interfaces") or () if isinstance(each, Mapping)]
+    named = [each for each in links if isinstance(each.get("name"), str) and isinstance(each.get("type"), str)]
+    changed = [(link, has.get((link["name"], link["type"]), {})) for link in named]
+    return {"interfaces": [{**_identity(link), **_other_values(link, now)} for link, now in changed]}
+
+
+def _other_values(link: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in link.items() if now.get(key) != value}
+
+
+def _identity(link: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: link[key] for key in ("name", "type", "state") if key in link}
+
+
 def _only_changed(link: Mapping[str, Any], changed: Mapping[tuple[Any, Any], Mapping[str, Any]]) -> Mapping[str, Any]:
-    identity = {key: link[key] for key in ("name", "type", "state") if key in link}
-    return {**identity, **changed.get((link.get("name"), link.get("type")), {})}
+    return {**_identity(link), **changed.get((link.get("name"), link.get("type")), {})}
 
 
 def _without_leases(link: Any) -> Any:  # noqa: ANN401
@@ -310,9 +329,14 @@ _HEADING = "# NMState policy"
 
 
 def is_of(text: str, digest: str) -> bool:
-    """Return whether *text* is a document that the policy with this *digest* led to."""
-    first, _, _ = text.partition("\n")
-    return first.startswith(_HEADING) and first.endswith(f" ({digest})")
+    """Return whether *text* is a whole document that the policy with this *digest* led to."""
+    first, _, document = text.partition("\n")
+    if not (first.startswith(_HEADING) and first.endswith(f" ({digest})")):
+        return False
+    try:
+        return isinstance(json.loads(document), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def kept(found: Mapping[str, str], digest: str, text: str) -> dict[str, str]:
@@ -334,5 +358,5 @@ def parse_record(content: bytes) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
         raise ValueError("not a record: a value has another type")
     if not all(is_of(text, digest) for digest, text in found.items()):
-        raise ValueError("not a record: a document belongs to another policy")
+        raise ValueError("not a record: a document is damaged, or belongs to another policy")
     return found

@@ -27,6 +27,7 @@ from nodenet.core.report.parts import Made
 Moment = svg.Moment
 OPEN = ("waiting", "running", "to do")
 """Rows of the status that say what is under way."""
+MOST_SECONDS = 1e9
 MOST_LINES, MOST_CHANGES, MOST_PROBLEMS, LAST_CHANGES = 1500, 150, 40, 10
 JOURNAL_BYTES, LAST_JOURNAL_BYTES, FOLDED_BYTES = 300 << 10, 120 << 10, 24 << 10
 LABELS = ("node IPs", "note", "bridge", "node file", "left over", "trial", "waiting", "running")
@@ -120,8 +121,9 @@ def status_section(parts: Parts, status: Mapping[str, Any]) -> str:
 
 def _took(stage: Mapping[str, Any]) -> str:
     began, ended = stage.get("started"), stage.get("ended")
-    both = isinstance(began, int | float) and isinstance(ended, int | float)
-    return f"{ended - began:.2f} s" if both and began is not None and ended is not None else ""
+    if not (isinstance(began, int | float) and isinstance(ended, int | float)):
+        return ""
+    return f"{ended - began:.2f} s" if 0 <= began <= ended < MOST_SECONDS else ""
 
 
 def links_section(parts: Parts, status: Mapping[str, Any]) -> str:

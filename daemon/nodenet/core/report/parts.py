@@ -93,6 +93,17 @@ _EVENTS = (
     "journalctl --output=json --output-fields=MESSAGE_ID,STAGE --no-pager --quiet --boot=0 --identifier=nodenetd "
     f"--lines={EVENTS}"
 )
+RECORDS = {
+    "bridge.json": "record of br-ex",
+    "boots.json": "boots with a new node file",
+    "selection.json": "the node IPs that were published last",
+    "intent.json": "how the last apply has ended",
+    "bridge-intent.json": "how the last change of br-ex has ended",
+    "policies.json": "documents that NMState policies led to",
+}
+"""What a boot reads of the boots before it, and what it is. The record of an open change has every profile with its
+secrets: it is no part of a report.
+"""
 PARTS = (
     _shell("versions.txt", "versions of the system and of the programs that nodenet works with", _VERSIONS),
     _verb("status.txt", "status of the node", "status"),
@@ -116,8 +127,9 @@ PARTS = (
     _verb("boot-report.txt", "where the time of this boot went", "boot-report"),
     _verb("boot-report-last.txt", "where the time of the last boot went", "boot-report", "--boot=-1"),
     _file("probes.json", "what was probed around the last apply", "/run/nodenet/probes.json"),
-    _record("bridge.json", "record of br-ex"),
-    _record("boots.json", "boots with a new node file"),
+    _verb("network.json", "the network as libnmstate shows it, for `nodenetctl what-if`", "snapshot", "--nmstate"),
+    *(_record(name, what) for name, what in RECORDS.items()),
+    _shell("records.txt", "when each record was written", "cd /var/lib/nodenet && find . -type f -printf '%T@ %P\\n'"),
     _file("adoption.json", "record of an adoption that has not ended", "/var/lib/nodenet/adoption.json"),
     _shell("metrics.prom", "metrics of the programs", "cat /run/nodenet/*.prom"),
     _shell("files.txt", "names and sizes of files", "ls -lnR /run/nodenet /var/lib/nodenet /etc/nodenet /etc/nmstate"),

@@ -12,6 +12,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from functools import lru_cache
 from typing import Any
 
 from nodenet.core.node_file import yaml_text
@@ -37,6 +38,7 @@ _WHOLE = "vpn-secrets"
 """A section in which every value is a secret; a plug-in of NetworkManager gives the names."""
 
 
+@lru_cache(maxsize=4096)
 def is_name(name: str) -> bool:
     """Return whether *name* is that of a secret."""
     if name.endswith("-flags"):  # where NetworkManager keeps a secret
@@ -106,6 +108,8 @@ def _in_values(value: Any, *, secret: bool) -> Iterator[str]:  # noqa: ANN401  (
 
 # How are known secrets, and what looks like one, hidden in every part?
 
+MOST_KEPT, LONGEST_KEPT = 8192, 64
+"""Short texts whose answer is kept: documents of ten thousand links repeat theirs."""
 SHORTEST = 3
 """Shorter secrets are hidden in their own place only: a text without each `1` cannot be read."""
 _VALUE = r"\"(?:[^\"\\\n]|\\.)*\"|'[^'\n]*'|[^\n]*"
@@ -218,9 +222,13 @@ class Redaction:
         """*known*: secrets in every spelling."""
         words = sorted({word for word in known if len(word) >= SHORTEST}, key=len, reverse=True)
         self._known = re.compile("|".join(map(re.escape, words))) if words else None
+        self._short = lru_cache(MOST_KEPT)(self._without)
 
     def hidden_in(self, text: str) -> str:
         """Return *text* without secrets."""
+        return self._short(text) if len(text) <= LONGEST_KEPT else self._without(text)
+
+    def _without(self, text: str) -> str:
         for step in self._steps():
             text = step(text)
         return text

@@ -57,7 +57,7 @@ class TrialEnded(NodenetError):
     """A trial is over and was not confirmed; the cause says why."""
 
     exit_code = 1
-    message = Message.TRIAL_ROLLED_BACK
+    message = Message.CHANGE_UNDONE
 
 
 @frozen

@@ -1,7 +1,7 @@
 """Does a host on a link, such as the gateway, answer, and which neighbours does the kernel know there?
 
 The kernel does the work: it resolves the address on that link (ARP, RFC 826; neighbour solicitation, RFC 4861) and
-reports an answer. No packet is routed, and the other host needs no open port.
+reports an answer. No packet is routed, and the other host needs no open port. Only announcements are ours.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import os
 import socket
 from collections.abc import Iterable, Iterator
 from contextlib import closing
+from ipaddress import IPv4Address
 
 from nodenet.core.errors import Unavailable
 from nodenet.core.ip import IPAddress
@@ -29,6 +30,8 @@ DUMP_SECONDS = 1.0
 MOST = 4096
 """Entries that are looked at: the kernel keeps 1024 by default (net.ipv4.neigh.default.gc_thresh3)."""
 _RECEIVE_BYTES = 65_536
+_DATAGRAMS = socket.SOCK_DGRAM | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
+_RAW = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
 _UNKNOWN = (errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL)
 """Nothing is known, this kernel has no answer, or there is no link-layer address to probe: resolve it."""
 
@@ -82,6 +85,27 @@ class Neighbours:
                     kernel.send(nm.learn(index, neighbour))
         except OSError as error:
             raise Unavailable(f"The neighbours on {link} cannot be set: {error.strerror or error}") from error
+
+    def announce(self, link: str, addresses: Iterable[IPAddress]) -> None:
+        """Show the hosts and switches behind *link* that *addresses* are there now. Raises Unavailable."""
+        try:
+            with socket.socket(socket.AF_PACKET, _DATAGRAMS, 0) as line:
+                line.bind((link, 0))
+                mac: bytes = line.getsockname()[4]
+                for address in addresses:
+                    if isinstance(address, IPv4Address):
+                        line.sendto(nm.announcement(mac, address), (link, nm.ARP, 0, 1, nm.BROADCAST))
+                    else:
+                        _advertise(link, nm.advertisement(mac, address))
+        except OSError as error:
+            raise Unavailable(f"Nothing can be announced on {link}: {error.strerror or error}") from error
+
+
+def _advertise(link: str, packet: bytes) -> None:
+    with socket.socket(socket.AF_INET6, _RAW, socket.IPPROTO_ICMPV6) as line:
+        line.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, link.encode())
+        line.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_MULTICAST_HOPS, nm.HOP_LIMIT)
+        line.sendto(packet, (nm.ALL_NODES, 0, 0, socket.if_nametoindex(link)))
 
 
 def _dumped() -> Iterator[Neighbour]:
@@ -152,8 +176,7 @@ class _Question:
 
 
 def _socket(groups: int = nm.RTMGRP_NEIGH) -> socket.socket:
-    kind = socket.SOCK_RAW | socket.SOCK_CLOEXEC | socket.SOCK_NONBLOCK
-    kernel = socket.socket(socket.AF_NETLINK, kind, socket.NETLINK_ROUTE)
+    kernel = socket.socket(socket.AF_NETLINK, _RAW, socket.NETLINK_ROUTE)
     try:
         kernel.bind((0, groups))
     except OSError:

@@ -13,6 +13,7 @@ from nodenet.edge.kubernetes.session import UNPROCESSABLE, Answer, Session, even
 CLAIMS = "/apis/k8s.cni.cncf.io/v1alpha1"
 DEFINITIONS = "/apis/k8s.cni.cncf.io/v1"
 LEASES = "/apis/coordination.k8s.io/v1"
+WHEREABOUTS = "/apis/whereabouts.cni.cncf.io/v1alpha1"
 PAGE, SMALL_PAGE = "1000", "8"
 """How many objects a page has; no object has more than 1.5 MiB."""
 MERGE_PATCH, JSON_PATCH = "application/merge-patch+json", "application/json-patch+json"
@@ -34,6 +35,29 @@ class KubernetesIpam:
     async def definition(self, namespace: str, name: str) -> Document:
         """Return a NetworkAttachmentDefinition. Raises NotFound."""
         return await self._get(_path(DEFINITIONS, namespace, "network-attachment-definitions", name))
+
+    async def definitions(self) -> list[Document]:
+        """Return the NetworkAttachmentDefinitions of all namespaces."""
+        return await self._all(f"{DEFINITIONS}/network-attachment-definitions")
+
+    async def configure(self, namespace: str, name: str, version: str, configuration: str) -> None:
+        """Write another configuration into the definition that has this resourceVersion. Raises Conflict, NotFound."""
+        path = _path(DEFINITIONS, namespace, "network-attachment-definitions", name)
+        patch = {"metadata": {"resourceVersion": version}, "spec": {"config": configuration}}
+        answer = await self.session.request("PATCH", path, body=patch, kind=MERGE_PATCH)
+        _document(answer, f"The API refuses to change {path}")
+
+    async def whereabouts_pools(self) -> list[Document]:
+        """Return the pools of whereabouts of all namespaces. Raises Forbidden if the cluster has no such kind."""
+        return await self._all(f"{WHEREABOUTS}/ippools")
+
+    async def node(self, name: str) -> Document:
+        """Return a Node. Raises NotFound."""
+        return await self._get(f"/api/v1/nodes/{_segment(name)}")
+
+    async def claims(self) -> list[Document]:
+        """Return the claims of all namespaces."""
+        return await self._all(f"{CLAIMS}/ipamclaims")
 
     async def claim(self, namespace: str, name: str) -> Document:
         """Return a claim as it is now. Raises NotFound."""
@@ -101,6 +125,15 @@ class KubernetesIpam:
         if answer.status == 404 and not _names_an_object(answer):
             raise answer.error(f"The API has no objects like {path}", {404: Forbidden})
         return _document(answer, f"The API refuses {path}")
+
+    async def _all(self, path: str) -> list[Document]:
+        """Return all objects of a kind. Raises Expired if the list takes too long."""
+        page = await self._page(path, {}, "")
+        found = list(page.items)
+        while page.following:
+            page = await self._page(path, {}, page.following)
+            found += page.items
+        return found
 
     async def _page(self, path: str, parameters: Mapping[str, str], following: str) -> Page:
         asked = {**parameters, "limit": PAGE, **({"continue": following} if following else {})}

@@ -20,12 +20,15 @@ from nodenet.core.change import record
 from nodenet.core.change.record import RESULT, Change, What, interrupted, is_closed
 from nodenet.core.change.way_back import Network, WayBack, way_back, with_others
 from nodenet.core.errors import NodenetError, OrderRefused, Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.state import ManagerState, of_another
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.value import frozen
 from nodenet.stage_edges import StageEdges
+from nodenet.stages.apply.hand_over import HandOver
 from nodenet.stages.apply.network_before import ProfileKeeper, profiles_of
+from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.apply.records import CHANGE, Records
 
 log = structlog.get_logger()
@@ -34,22 +37,16 @@ PATIENCE_SECONDS = 10.0
 PAUSE_SECONDS = 0.2
 REFUSED = ("unavailable", "unmanaged")
 """States of links, as the first word, of which NetworkManager activates none: a link without a carrier is the first."""
-MESSAGE = {
-    What.NODE_FILE: Message.CHECKPOINT_CLEARED,
-    What.TRIAL: Message.TRIAL_UNDONE,
-    What.BRIDGE: Message.BRIDGE_MENDED,
-    What.GIVING_UP: Message.BRIDGE_MENDED,
-    What.GOING_BACK: Message.GOING_BACK,
-}
 
 Note = Callable[[dict[str, str]], None]
 
 
 @frozen
 class Changes:
-    """The one open change, and the results of those that are over."""
+    """The one open change, and the results of those that are over; *vips*: see `OthersOnLinks`."""
 
     edges: StageEdges
+    vips: tuple[IPAddress, ...] = ()
 
     @property
     def _records(self) -> Records:
@@ -114,10 +111,12 @@ class Changes:
     async def undo(self, change: Change, end: float) -> None:
         """Put the network back from before *change*, whose checkpoint was made before *end*, and close the change.
 
-        Raises Unavailable, RollbackFailed.
+        What others have on the links is there afterwards. Raises Unavailable, RollbackFailed.
         """
-        change, rolled_back = await self.roll_back(change, end)
-        await self.put_back(change, rolled_back=rolled_back)
+        others = OthersOnLinks.of(self.edges, self.vips)
+        async with HandOver.of(self.edges).watched(frozenset(change.before.links)), others.kept():
+            change, rolled_back = await self.roll_back(change, end)
+            await self.put_back(change, rolled_back=rolled_back)
         self.close_undone(change)
 
     async def roll_back(self, change: Change, end: float) -> tuple[Change, bool]:
@@ -132,7 +131,7 @@ class Changes:
         change = await self.with_others(change)
         await self.edges.manager.roll_back(ours.path)
         text = "Rolled back the checkpoint of an apply that was interrupted"
-        log.warning(text, message=Message.CHECKPOINT_CLEARED, checkpoint=ours.path)
+        log.warning(text, message=Message.CHANGE_UNDONE, checkpoint=ours.path)
         return change, True
 
     async def with_others(self, change: Change) -> Change:
@@ -157,11 +156,11 @@ class Changes:
             self.save(replace(change, before=replace(change.before, due=due)))
 
         words = f"the profiles from before the {change.what} of {change.name}"
-        await self._make(change.before, words, MESSAGE[change.what], note, rolled_back=rolled_back)
+        await self._make(change.before, words, note, rolled_back=rolled_back)
 
     async def make(self, network: Network, name: str) -> None:
         """Make the network *network*, within a change that is not committed: no note is needed. Raises Unavailable."""
-        await self._make(network, f"the profiles of {name}", Message.GOING_BACK, lambda _: None, rolled_back=False)
+        await self._make(network, f"the profiles of {name}", lambda _: None, rolled_back=False)
 
     async def is_that_of(self, network: Network) -> bool:
         """Return whether the present network is *network*. Raises Unavailable."""
@@ -169,7 +168,7 @@ class Changes:
         present = await profiles_of(found, self.edges.profiles.keep, network.links)
         return way_back(network, found, present, rolled_back=False).empty
 
-    async def _make(self, network: Network, words: str, message: Message, note: Note, *, rolled_back: bool) -> None:
+    async def _make(self, network: Network, words: str, note: Note, *, rolled_back: bool) -> None:
         """Put back what differs; *note* gets what is to be activated: nothing else shows that later."""
         found = await self.edges.profiles.inventory()
         present = await profiles_of(found, self.edges.profiles.keep, network.links)
@@ -185,14 +184,14 @@ class Changes:
                 if uuid in missing:
                     continue
                 with _noting(refused):
-                    if await self._activate(words, message, uuid, link):
+                    if await self._activate(words, uuid, link):
                         due.append((uuid, link))
                     del owed[link]
         except Unavailable:
             note(owed)  # a link that is back is not activated again with the next try
             raise
         if not way.empty:
-            log.warning(f"Put {words} back", message=message)
+            log.warning(f"Put {words} back", message=Message.CHANGE_UNDONE)
         await self._settled(due)
         if refused:
             note(owed)
@@ -239,7 +238,7 @@ class Changes:
                 return
             await asyncio.sleep(PAUSE_SECONDS)
 
-    async def _activate(self, words: str, message: Message, uuid: str, link: str) -> bool:
+    async def _activate(self, words: str, uuid: str, link: str) -> bool:
         """Begin to activate a profile; return whether it begins. Raises Unavailable where that is not certain.
 
         It refuses a link without a carrier, for as long as that is so: the others, and the records, do not wait.
@@ -248,12 +247,18 @@ class Changes:
             await self.edges.profiles.activate(uuid, link)
         except Unavailable as error:
             found = await self.edges.profiles.inventory(profiles=False)
-            if not found.states.get(link, "").startswith(REFUSED):  # it hung, or the bus was away
+            # A NIC that was a port of a bridge a moment ago is disconnected, whatever its carrier is.
+            dark = isinstance(error, OrderRefused) and self._is_dark(link)
+            if not (dark or found.states.get(link, "").startswith(REFUSED)):  # it hung, or the bus was away
                 raise
             text = f"{link} gets none of {words}: {error.cause}"
-            log.warning(text, message=message, remedy=f"Run `nmcli connection up {uuid}` when it can")
+            log.warning(text, message=Message.CHANGE_UNDONE, remedy=f"Run `nmcli connection up {uuid}` when it can")
             return False
         return True
+
+    def _is_dark(self, link: str) -> bool:
+        """Return whether *link* has no carrier. Raises Unavailable."""
+        return any(each.name == link and not each.carrier for each in self.edges.kernel.snapshot().links)
 
 
 @contextmanager

@@ -1,8 +1,9 @@
 """How does traffic go on when a change puts a link in the place of another one below a bridge?
 
-The flows of OVN-Kubernetes have the port number of the link, and the switch of the other cable does not know the MAC of
-the bridge yet. libnmstate verifies for a second or two before it returns. So, as soon as the new port is there, it asks
-for the number, and the gateway is asked for an answer: the question shows the switch where the bridge is now.
+The flows of OVN-Kubernetes have the port number of the link, and the switches send what is for the bridge to the old
+cable. libnmstate verifies for a second or two before it returns. So, as soon as the new port is there, it asks for the
+number, and the addresses of the bridge are announced. A question to the gateway would not do: the kernel repeats one
+that is lost after a second, and only the switches on its way see it.
 """
 
 from __future__ import annotations
@@ -15,11 +16,12 @@ from collections.abc import Set as AbstractSet
 import structlog
 
 from nodenet.core.errors import PublishFailed, Unavailable
-from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.open_vswitch import Numbers, OvsBridge, handed_over, kept, links_of, parse, render
+from nodenet.core.ownership.rule import is_of_another
 from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Neighbours, Ovsdb, Profiles, Store
+from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.records import OFPORTS, Records
 
 log = structlog.get_logger()
@@ -68,9 +70,10 @@ class Ofports:
 
 
 LOOK_SECONDS = 0.05
-ASK_SECONDS = 0.1
-QUESTIONS = 20
-"""Open vSwitch takes a moment to give a port another number, and a bond to have a leg in use."""
+EACH_OF, THEN_ONE_IN = 8, 8
+"""How many looks after a port of a bridge has changed announce its addresses, and how many of those after them: Open
+vSwitch takes a moment to give a port another number and loses what is sent meanwhile, and a bond or a switch port may
+carry later."""
 
 
 @frozen
@@ -80,6 +83,12 @@ class HandOver:
     ofports: Ofports
     neighbours: Neighbours
     kernel: Kernel
+
+    @classmethod
+    def of(cls, edges: StageEdges) -> HandOver:
+        """Return that of this node."""
+        ofports = Ofports(edges.ovsdb, edges.profiles, edges.files, edges.store)
+        return cls(ofports, edges.neighbours, edges.kernel)
 
     @contextlib.asynccontextmanager
     async def watched(self, links: AbstractSet[str]) -> AsyncIterator[None]:
@@ -103,38 +112,47 @@ class HandOver:
         finally:
             watch.cancel()
             await asyncio.wait([watch])
-        for link, number in given.items():
-            try:
+        try:
+            await self._hand_over(await self._bridges(), known, given)  # the watch may have missed the last port
+            for link, number in given.items():
                 await self.ofports.note(link, number)
-            except Unavailable as error:
-                log.info(f"{link} does not ask for its port number yet: {error.cause}", stage="configure-ovs")
+        except Unavailable as error:
+            log.info(f"A port number is not asked for yet: {error.cause}", stage="configure-ovs")
+
+    async def _hand_over(self, bridges: Iterable[OvsBridge], known: Numbers, given: dict[str, int]) -> None:
+        """Ask for the numbers in the database, and add them to *given*. Raises Unavailable."""
+        for bridge in bridges:
+            for link, number in handed_over(bridge, known).items():
+                await self.ofports.ovsdb.request_ofport(link, number)
+                given[link] = number
 
     async def _watch(self, before: Iterable[OvsBridge], known: Numbers, given: dict[str, int]) -> None:
-        """Ask for the numbers in the database: libnmstate has the profiles meanwhile."""
-        below = {bridge.name: links_of(bridge).keys() for bridge in before}
-        questions = dict.fromkeys(below, 0)
+        """Hand over what there is to hand over, and announce it: libnmstate has the profiles meanwhile."""
+        below = {bridge.name: _ports(bridge) for bridge in before}
+        looks: dict[str, int] = {}
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             with contextlib.suppress(Unavailable):
-                for bridge in await self._bridges():
-                    for link, number in handed_over(bridge, known).items():
-                        await self.ofports.ovsdb.request_ofport(link, number)
-                        given[link] = number
-                    now = links_of(bridge).keys()
-                    if bridge.name in below and below[bridge.name] != now:
-                        below[bridge.name], questions[bridge.name] = now, QUESTIONS if now else 0
-                for name, left in questions.items():
-                    questions[name] = 0 if not left or await self._is_seen(name) else left - 1
+                bridges = await self._bridges()
+                await self._hand_over(bridges, known, given)
+                for bridge in bridges:
+                    if bridge.name in below and below[bridge.name] != (now := _ports(bridge)):
+                        below[bridge.name], looks[bridge.name] = now, 0
+            for name, count in looks.items():
+                looks[name] += 1
+                if below[name] and (count < EACH_OF or count % THEN_ONE_IN == 0):
+                    with contextlib.suppress(Unavailable):
+                        self._announce(name)
 
-    async def _is_seen(self, bridge: str) -> bool:
-        """Return whether each gateway on *bridge* answers. Raises Unavailable."""
-        asked = (self.neighbours.answers(each, bridge, ASK_SECONDS) for each in self._gateways(bridge))
-        return all(await asyncio.gather(*asked))
-
-    def _gateways(self, bridge: str) -> set[IPAddress]:
-        routes = (route for route in self.kernel.snapshot().routes if route.is_default)
-        hops = (hop for route in routes for hop in route.next_hops if hop.link == bridge)
-        return {hop.gateway for hop in hops if hop.gateway is not None}
+    def _announce(self, bridge: str) -> None:
+        """Raises Unavailable."""
+        there = (each for each in self.kernel.snapshot().addresses if each.link == bridge and not each.is_tentative)
+        # Those of OVN-Kubernetes are the same on every node.
+        self.neighbours.announce(bridge, [each.address for each in there if not is_of_another(each)])
 
     async def _bridges(self) -> tuple[OvsBridge, ...]:
         return await self.ofports.ovsdb.bridges() if self.ofports.ovsdb.answers() else ()
+
+
+def _ports(bridge: OvsBridge) -> dict[str, int | None]:
+    return {name: item.ofport for name, item in links_of(bridge).items()}

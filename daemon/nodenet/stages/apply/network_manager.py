@@ -68,4 +68,4 @@ class NetworkManagerStarter:
             refusal = await self._systemd.start_failed(UNIT)
             ending = f", which systemd refuses: {refusal}" if refusal else ""
             text = f"NetworkManager has failed: {service.result}; start {self._starts} of {len(PAUSES)}{ending}"
-            log.warning(text, message=Message.MANAGER_STARTED)
+            log.warning(text, message=Message.MANAGER_AWAY)

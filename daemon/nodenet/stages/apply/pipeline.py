@@ -24,7 +24,7 @@ from nodenet.core.settings.model import Settings
 from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.changes import Changes, as_failure, shielded, with_more
-from nodenet.stages.apply.hand_over import HandOver, Ofports
+from nodenet.stages.apply.hand_over import HandOver
 from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.apply.records import INTENT
 
@@ -58,12 +58,6 @@ class Course:
         self.checkpoint = path
 
 
-def others_of(edges: StageEdges, settings: Settings) -> OthersOnLinks:
-    """Return what other programs have on the links of this node."""
-    links = (edges.standing, edges.kernel, edges.profiles, edges.ovsdb)
-    return OthersOnLinks(*links, edges.files, (*settings.api_vips, *settings.ingress_vips))
-
-
 class Pipeline:
     """One apply at a time, as a change with a way back."""
 
@@ -75,12 +69,11 @@ class Pipeline:
         self._edges = edges
         self._path = path
         self._seconds = float(settings.apply_timeout)
-        self.others = others_of(edges, settings)
+        self.others = OthersOnLinks.of(edges, settings.vips)
         """What other programs have on the links of this node."""
-        ofports = Ofports(edges.ovsdb, edges.profiles, edges.files, edges.store)
-        self._hand_over = HandOver(ofports, edges.neighbours, edges.kernel)
+        self._hand_over = HandOver.of(edges)
         self._began = edges.clock.boottime()
-        self.changes = Changes(edges)
+        self.changes = Changes(edges, settings.vips)
 
     @property
     def boot_id(self) -> str:
@@ -178,7 +171,7 @@ class Pipeline:
         if getattr(failure, "kind", None) not in UNTOUCHED:
             self.changes.save(change)
             try:
-                async with self.others.kept():
+                async with self._hand_over.watched(frozenset(change.before.links)), self.others.kept():
                     change = await self._rolled_back(change, course, failure)
             except Unavailable as error:
                 raise with_more(failure, f"{UNANSWERED} ({error.cause})") from error

@@ -75,7 +75,7 @@ async def resolved(file: NodeFile, transaction: Transaction, others: Others) -> 
     if not isinstance(document, Block):
         raise NodeFileInvalid(f"{file.name} is no policy", remedy="Write a mapping")
     try:
-        network = _without(await transaction.show(secrets=True), others)
+        network = own_part(await transaction.show(secrets=True), others)
         made = await asyncio.to_thread(policy.filled, file.name, document, network)
         differs = await transaction.of_policy(file.text, json.dumps(made.document), network) if made.looks else {}
     except NmstateFailure as failure:
@@ -87,7 +87,8 @@ async def resolved(file: NodeFile, transaction: Transaction, others: Others) -> 
     return policy.resolved(file, made, differs)
 
 
-def _without(state: dict[str, Any], others: Others) -> dict[str, Any]:
+def own_part(state: dict[str, Any], others: Others) -> dict[str, Any]:
+    """Return what captures look at: *state* without what *others* have on it."""
     network = without_others(state, others)
     links = network.get("interfaces") or ()
     bare = [

@@ -213,7 +213,7 @@ class Probes:
         """Return the probes that *settings* ask for."""
         authority = settings.hosted.ca_file or CA_FILE
         targets = [replace(each, ca_file=authority if each.path else "") for each in settings.probe_targets]
-        vips = frozenset(map(family_of, (*settings.api_vips, *settings.ingress_vips)))
+        vips = frozenset(map(family_of, settings.vips))
         families = vips if settings.families == "auto" else frozenset(map(Family, settings.families))
         scope = Scope(tuple(targets), settings.route_tables, families)
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))
@@ -234,7 +234,7 @@ class Probes:
                 found.duplicates.end()
             if not logged:
                 text = f"No gateway answers yet: a new node file waits for one for up to {patience:g} s"
-                log.info(text, message=Message.GATEWAY_AWAITED, stage="nmstate")
+                log.info(text, message=Message.PROBE_SILENT, stage="nmstate")
                 logged = True
             await asyncio.sleep(PAUSE_SECONDS)
 

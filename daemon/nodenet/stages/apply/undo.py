@@ -14,12 +14,13 @@ from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import RESULT, UNDONE_AT_ONCE, Change, interrupted, is_confirmed
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip.published_files import BRIDGE_UP
 from nodenet.core.since import NEVER
 from nodenet.stage_edges import StageEdges
-from nodenet.stages.apply.changes import MESSAGE, Changes, shielded
+from nodenet.stages.apply.changes import Changes, shielded
 from nodenet.stages.apply.pipeline import MANAGER
 from nodenet.stages.apply.records import BRIDGE_INTENT
 
@@ -41,11 +42,16 @@ class Undo:
     def __init__(self, edges: StageEdges) -> None:
         """Work through *edges*."""
         self._edges = edges
-        self._changes = Changes(edges)
+        self.vips: tuple[IPAddress, ...] = ()
+        """See `OthersOnLinks`; empty before there are settings."""
         self._began = edges.clock.boottime()
         self._logged: Change | None = None
         self._waits = self._refused = self._unread = self._starting = NEVER
         self._why = ""
+
+    @property
+    def _changes(self) -> Changes:
+        return Changes(self._edges, self.vips)
 
     async def first(self) -> Waiting | None:
         """Undo the change that is open; return what that waits for, if anything.
@@ -142,7 +148,7 @@ class Undo:
         if self._logged is None or self._logged.apply.started != change.apply.started:
             self._logged = change
             text = f"The {_words(change)} was interrupted; the network from before it comes back first"
-            log.warning(text, message=MESSAGE[change.what])
+            log.warning(text, message=Message.CHANGE_UNDONE)
 
 
 def _words(change: Change) -> str:

@@ -23,6 +23,6 @@ def log_ports_of_others(files: Files, found: Iterable[BridgeCondition]) -> None:
     ports = [finding.sentence for item in found for finding in item.findings if finding.rule is Rule.FOREIGN_PORT]
     for sentence in ports:
         if sentence not in logged:
-            log.warning(sentence, message=Message.BRIDGE_NOTE, stage="configure-ovs")
+            log.warning(sentence, message=Message.NOTE, stage="configure-ovs")
     if ports or logged:
         files.write(PORTS_OF_OTHERS, "\n".join(ports).encode())

@@ -101,7 +101,7 @@ class BridgeRepairer:
         present = await profiles_of(now, self._profiles.keep, {*record.originals, *old_names})
         for link, name in readdressed(record, now.profiles).items():
             text = f"{link} keeps the profile {name!r}, which was made after br-ex"
-            log.info(text, message=Message.BRIDGE_NOTE, stage="configure-ovs")
+            log.info(text, message=Message.NOTE, stage="configure-ovs")
         return network_before(record, now, present, old_names)
 
     async def remove_rows(self, bridges: Iterable[str]) -> None:

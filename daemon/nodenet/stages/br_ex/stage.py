@@ -273,7 +273,7 @@ class ConfigureOvsStage:
         self._edges.files.remove(BRIDGE_UP)
         self._later.forget()
         reason = f"{' and '.join(names)} removed as requested" if names else "there is no br-ex to remove"
-        return Skipped(reason, _plain(facts, {name: known.uplink_of(name) for name in names}), Message.BRIDGE_REMOVED)
+        return Skipped(reason, _plain(facts, {name: known.uplink_of(name) for name in names}), Message.CHANGE_UNDONE)
 
     async def _recorded(self, kind: Kind, request: Request, transaction: Transaction, change: Awaitable[T]) -> T:
         """Return what *change* returns; the history has it, or why it was undone, unless nothing was changed."""
@@ -313,7 +313,7 @@ class ConfigureOvsStage:
             record, problem = await self._maker.settle(record)
         log_changed(before, self._pipeline.boot_id, BRIDGE, left, "configure-ovs")
         for note in plan.notes:
-            log.warning(note, message=Message.BRIDGE_NOTE, stage="configure-ovs")
+            log.warning(note, message=Message.NOTE, stage="configure-ovs")
         how = f"made in {self._pipeline.now() - began:.1f} s"
         return replace(self._status(plan, record, facts, how, Message.BRIDGE_MADE), problem=problem)
 
@@ -327,7 +327,7 @@ class ConfigureOvsStage:
         record = await self._maker.follow(record, plan, known)
         self._maker.found_good()
         how = "as it was, made by another program" if record.adopted else "as it was"
-        done = replace(self._status(plan, record, facts, how, Message.BRIDGE_UNCHANGED), problem=problem)
+        done = replace(self._status(plan, record, facts, how, Message.NETWORK_UNCHANGED), problem=problem)
         return replace(done, again=SOON) if owed and not record.finish else done
 
     def _status(self, plan: Plan, record: BridgeRecord, facts: Facts, how: str, message: Message) -> Done:

@@ -112,7 +112,7 @@ class Forwarding:
             self._told = link
             cause = f"{link} does not forward packets: {error.cause}"
             remedy = f"Run `echo 1 >/proc/sys/net/ipv4/conf/{link}/forwarding`, and the same for ipv6"
-            log.error(cause, message=Message.FORWARDING_FAILED, stage="nodeip", cause=cause, remedy=remedy)
+            log.error(cause, message=Message.HOSTED_PROBLEM, stage="nodeip", cause=cause, remedy=remedy)
 
 
 # Does a CoreDNS of this node answer, which knows names of pods and services, and may it be believed?
@@ -197,7 +197,7 @@ class ClusterDns:
     def _refuse(self, port: int, cause: str, remedy: str) -> None:
         if port not in self._refused:
             self._refused.add(port)
-            log.warning(cause, message=Message.CLUSTER_DNS_REFUSED, cause=cause, remedy=remedy)
+            log.warning(cause, message=Message.HOSTED_PROBLEM, cause=cause, remedy=remedy)
 
 
 # Does dnsmasq answer, and with the right configuration?

@@ -115,7 +115,7 @@ class HostedServicesStage:
             problem = Problem(
                 Message.HOSTED_FAILED, f"{NOT_NOW}: {error.cause}", error.remedy or "See `nodenetctl status`"
             )
-            return Done(NOT_NOW, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, self._pause(now)))
+            return Done(NOT_NOW, facts, Message.HOSTED_CHANGED, problem, Again(TOPICS, self._pause(now)))
         found = verdict(given.plan, given.problems, companion, silent=silent, stuck=self._outside.dns.stuck)
         left = self._waits.left(now, PATIENCE_SECONDS)
         if found.awaited and left > 0:
@@ -125,7 +125,7 @@ class HostedServicesStage:
         else:
             self._failures, self._due, seconds = 0, 0.0, found.seconds
         shown = self._same_while_it_starts(companion, found.problem)
-        return Done(found.detail, facts, Message.HOSTED_SERVICES, shown, Again(TOPICS, seconds))
+        return Done(found.detail, facts, Message.HOSTED_CHANGED, shown, Again(TOPICS, seconds))
 
     def _same_while_it_starts(self, companion: Running | None, problem: Problem | None) -> Problem | None:
         """Return *problem*, or the one from before while a companion that has failed starts: that is no news yet."""
@@ -191,7 +191,7 @@ class HostedServicesStage:
             self._outside.files.remove(STARTED)
         except (PublishFailed, Unavailable, UnitFailed) as error:
             problem = Problem(Message.HOSTED_FAILED, f"Hosted services are not stopped: {error.cause}", error.remedy)
-            return Done(why, facts, Message.HOSTED_SERVICES, problem, Again(TOPICS, UNWELL_SECONDS))
+            return Done(why, facts, Message.HOSTED_CHANGED, problem, Again(TOPICS, UNWELL_SECONDS))
         return Skipped(why, facts)
 
 

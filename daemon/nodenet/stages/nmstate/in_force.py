@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import PurePath, PurePosixPath
 from typing import Any
 
-from nodenet.core.apply.intent import TOUCHED, Phase
+from nodenet.core.apply.intent import TOUCHED, Intent, Phase
 from nodenet.core.apply.new_file import BUDGET_SECONDS, may_try_again, pauses
 from nodenet.core.boot.outcome import Again, Facts, Failed, Topic
 from nodenet.core.br_ex.condition import profiles_of
@@ -201,6 +201,12 @@ class LaterTries:
         if self._refused is None or (waits := await self._waits()):
             return None
         return Failed(self._refused.problem, facts, self._refused.again if waits is None else None)
+
+    async def leaves_alone(self, record: Intent | None) -> bool:
+        """Return whether the network stays as it is until an order: kubelet runs, and no apply was interrupted."""
+        if (record and record.phase in TOUCHED) or not has_published(self._files):
+            return False
+        return await self._systemd.any_runs(USERS) is not False
 
     async def is_due(self, digest: str) -> bool:
         """Return whether the file with *digest* is tried again though it was refused in this boot."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from nodenet.core.apply.renamed import Renamed
 from nodenet.core.boot.outcome import Facts, Failed, Problem
+from nodenet.core.boot.stage_state import TRIAL
 from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.history.entry import Kind
 from nodenet.core.history.shown import left_over_lines, removal, together
@@ -47,6 +48,11 @@ class Job:
     """The NICs that have another name than in the file; *wish* has the names of now."""
     text: str = ""
     """The text of the file with these names; empty where none has another one."""
+
+    @property
+    def is_ordered(self) -> bool:
+        """Whether a caller asked for it, or it ends a trial; a boot, an event and a new process are no order."""
+        return self.retry_refused or self.who == TRIAL
 
     @property
     def named(self) -> NodeFile:

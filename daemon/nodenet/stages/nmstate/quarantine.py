@@ -121,7 +121,7 @@ class Quarantine:
         if good is None and why:
             cause = f"{what}, and no good entry of the history in {HISTORY} can be used: {why}"
             remedy = f"Correct {file.name}, or run `nodenetctl reload --wait`; remove the entry if it is another node's"
-            return None, Problem(Message.LAST_GOOD_INVALID, cause, remedy)
+            return None, Problem(Message.RECORD_UNREADABLE, cause, remedy)
         if good is None or good.digest == file.digest:
             return None, None  # there is nothing to go back to
         cause = f"{what}: the last known good {good.name} is used in its place"
@@ -177,5 +177,5 @@ class GoingBack:
         self._pipeline.changes.leave(Change(What.GOING_BACK, good.name, apply, network))
         self._begun = good.number
         text = f"The network of {good.name} comes back, as it was in entry {good.number} of the history"
-        log.warning(text, message=Message.GOING_BACK, stage="nmstate", entry=good.number)
+        log.warning(text, message=Message.CHANGE_UNDONE, stage="nmstate", entry=good.number)
         return Waiting(f"the network of {good.name}, as it was in entry {good.number} of the history", seconds=0.0)

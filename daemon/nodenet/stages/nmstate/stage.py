@@ -35,7 +35,7 @@ from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile, Rivals, Search
 from nodenet.core.probes.verdict import ProbeFailed
 from nodenet.core.settings.model import Settings
-from nodenet.core.trial.trial import not_applied
+from nodenet.core.trial.trial import APPLY_IT, not_applied
 from nodenet.ports import Transaction
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.history import Recorder, log_changed, shown_now
@@ -77,8 +77,12 @@ class NmstateStage:
         directory: PurePath,
         *,
         prunes: bool = False,
+        changes_degrade: bool = False,
     ) -> None:
-        """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over."""
+        """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over.
+
+        *changes_degrade*: what another program changes is a problem, and no note.
+        """
         self._node_files = NodeFiles(edges.files, edges.nmstate, directory, edges.store)
         self._nmstate = edges.nmstate
         self._keeper = ProfileKeeper(edges.profiles, edges.files)
@@ -96,7 +100,7 @@ class NmstateStage:
         self._in_force = InForce(edges.store, pipeline, directory)
         self._tries = Tries()
         self._refusal = Refusal(pipeline, probes, self._in_force)
-        self._drift = Drift(edges, pipeline, self._in_force)
+        self._drift = Drift(edges, pipeline, self._in_force, degrades=changes_degrade)
         self._told = ""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
@@ -254,13 +258,25 @@ class NmstateStage:
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 refused = Failed(problem, self._in_force.before(job.facts))
                 return await self._later_tries.later(file.digest, refused)
-            case _ if waiting := await self._missing.before(job):
-                return replace(waiting, facts=self._in_force.before(job.facts))
+            case _ if instead := await self._instead_of_apply(job, record):
+                return instead
             case _:
                 done = await self._apply(job, transaction, probing, Wanted.of(job.named.text, left, removed))
         if record and record.digest == file.digest and not (job.retry_refused or job.renamed):
             log_changed(record, boot_id, file.name, left, "nmstate")
         return done
+
+    async def _instead_of_apply(self, job: Job, record: Intent | None) -> Outcome | None:
+        """Return the outcome of a file that is not applied now: a new process under a running kubelet is no order."""
+        if job.is_ordered or not await self._later_tries.leaves_alone(record):
+            waiting = await self._missing.before(job)
+            return waiting and replace(waiting, facts=self._in_force.before(job.facts))
+        name = job.file.name
+        if self._in_force.knows(job.file):
+            reason = f"{name} is in force; what differs from it stays until a reload or a boot, because kubelet runs"
+            return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
+        cause = f"{name} is another file than the one in force, and is not applied without an order while kubelet runs"
+        return Failed(Problem(Message.APPLY_FAILED, cause, APPLY_IT), self._in_force.before(job.facts))
 
     async def _apply(self, job: Job, transaction: Transaction, probing: Probing, wanted: Wanted) -> Done:
         before = self._in_force.before(job.facts)
@@ -367,4 +383,5 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     recorder = Recorder.of(edges, settings)
     other_names = OtherNames(edges.kernel, edges.profiles, edges.files, edges.clock)
     parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, other_names, later_tries)
-    return NmstateStage(edges, *parts, directory, prunes=settings.prune)
+    degrade = settings.changes_degrade
+    return NmstateStage(edges, *parts, directory, prunes=settings.prune, changes_degrade=degrade)

@@ -219,14 +219,14 @@ def not_back(wanted: Iterable[IPAddress], published: Iterable[IPAddress]) -> Pro
         f"{listed(wanted)}, the last node IP, did not come back within node_ip_wait; kubelet got {listed(published)}"
     )
     remedy = "Bring the address back and reboot; or, to keep the other one, run `nodenetctl reselect`"
-    return Problem(Message.NODE_IP_NOT_BACK, cause, remedy)
+    return Problem(Message.NODE_IP_INCOMPLETE, cause, remedy)
 
 
 def conflicting(cause: str, facts: Facts) -> Failed:
     """Return the failure of VIPs that are this node's own addresses."""
     remedy = "Give the VIPs addresses that no host has, or this node another address; then run `nodenetctl reload`"
     return Failed(
-        Problem(Message.VIP_IS_OWN_ADDRESS, cause, remedy), facts, Again(frozenset({Topic.KERNEL}), LOOK_AGAIN_SECONDS)
+        Problem(Message.NODE_IP_CLAIMED, cause, remedy), facts, Again(frozenset({Topic.KERNEL}), LOOK_AGAIN_SECONDS)
     )
 
 
@@ -245,7 +245,7 @@ def override(found: tuple[Override, ...]) -> Problem | None:
     names = " and ".join(dict.fromkeys(item.name for item in found))
     cause = "; ".join(map(str, found))
     return Problem(
-        Message.NODE_IP_OVERRIDDEN,
+        Message.NODE_IP_NOT_IN_USE,
         cause,
         f"Take {names} out of {sources}, run `systemctl daemon-reload`, then restart the unit; "
         "a hint selects another node IP",

@@ -87,7 +87,7 @@ class RaiseLinks:
         self._given_up = choice.given_up(snapshot, self._policy, await self._profiles.inventory())
         for name in self._given_up:
             if name not in before:
-                log.warning(GIVEN_UP.format(name), message=Message.NODE_IP_NOTE, stage="nodeip")
+                log.warning(GIVEN_UP.format(name), message=Message.NOTE, stage="nodeip")
             with suppress(Unavailable):  # NetworkManager says why in its journal, and the next link may come up
                 await self._profiles.connect(name)
         return backoff(self._looks, *IDLE_SECONDS)
@@ -110,5 +110,5 @@ class RaiseLinks:
             self._raised[name] += 1
             self._kernel.set_up(name)
             text = f"Set {name} up: another program had set it down, and the node has no address yet"
-            log.warning(text, message=Message.NODE_IP_NOTE, stage="nodeip")
+            log.warning(text, message=Message.NOTE, stage="nodeip")
         return None

@@ -158,7 +158,7 @@ class NodeipStage:
         self._facts = facts
         wishes = self._asked()
         for problem in wishes.problems:
-            self._warn_once(str(problem), Message.HINT_IGNORED)
+            self._warn_once(str(problem), Message.NOTE)
         published = await self._adopted()
         record = None if request.reselect else published
         (state, words), (snapshot, selection) = await self._look(wishes, record)
@@ -178,7 +178,7 @@ class NodeipStage:
         if waiting := await self._waits.left(seen, state):
             return waiting
         for note in selection.notes:
-            self._warn_once(note, Message.NODE_IP_NOTE)
+            self._warn_once(note, Message.NOTE)
         return await self._publish(selection, snapshot, facts, record)
 
     def explain(self, *, ignore_published: bool) -> Selection:
@@ -275,7 +275,7 @@ class NodeipStage:
             except PublishFailed as error:
                 lost.append(error)
         problem = problem or (unwritten(lost[0]) if lost else None)
-        return Done(f"Kept {running}", facts, Message.NODE_IP_NOTE, problem)
+        return Done(f"Kept {running}", facts, Message.NOTE, problem)
 
     def _as_published(self, published: LastPublished, snapshot: Snapshot) -> Selection:
         """Return what an earlier daemon of this boot published, on the link that has it or had it."""

@@ -1,0 +1,320 @@
+"""What takes the place of the addresses and definitions of whereabouts? (kinds of whereabouts.cni.cncf.io/v1alpha1)
+
+A pool of whereabouts names for each address the container, the interface and the pod. A Lease says the same, so each
+node takes running pods over like its own after the loss of its store: no address changes, and no pod is restarted.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from ipaddress import IPv4Address, IPv6Address, ip_address, ip_interface, ip_network, summarize_address_range
+from typing import Any
+
+from nodenet.core.ip import IPAddress, IPNetwork
+from nodenet.core.persistent_ips import claim as claims
+from nodenet.core.persistent_ips import network as networks
+from nodenet.core.persistent_ips import pod as pods
+from nodenet.core.persistent_ips.claim import Claim, ClaimInvalid
+from nodenet.core.persistent_ips.cni import CONTAINER_ID, IFNAME, CniError, is_object_name
+from nodenet.core.persistent_ips.lease import Lease
+from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox
+from nodenet.core.persistent_ips.network import Network
+from nodenet.core.value import frozen
+
+PLUGIN, OURS = "whereabouts", "nodenet-ipam"
+STATUS = "k8s.v1.cni.cncf.io/network-status"
+KEPT = ("routes", "dns", "gateway")
+"""Keys of ``ipam`` that mean the same here."""
+MOST_ALLOCATIONS = 1 << 17
+MOST_SHOWN = 100
+
+
+class NotTaken(ValueError):
+    """Something of whereabouts cannot be taken over; the text says what, and why."""
+
+
+@frozen
+class Definition:
+    """A NetworkAttachmentDefinition whose addresses whereabouts gives."""
+
+    namespace: str
+    name: str
+    version: str
+    """resourceVersion."""
+    pools: tuple[str, ...]
+    """The names of its pools."""
+    network: Network
+    """As nodenet-ipam reads *configuration*."""
+    configuration: str
+    """The one that takes the place of its own."""
+
+    def __str__(self) -> str:
+        """As people read it."""
+        return f"{self.namespace}/{self.name}"
+
+
+@frozen
+class Given:
+    """An address that a pool says to be given."""
+
+    pool: str
+    address: Interface
+    container_id: str
+    pod: PodName
+    """Without a UID."""
+    ifname: str
+    """Empty in pools of old releases."""
+    claim: str
+    """The name of the claim that has it, empty for none; in the pod's namespace."""
+
+
+# A definition
+
+
+def definition(document: Mapping[str, Any]) -> Definition | None:
+    """Return a definition as the API sends it; None if another plugin gives its addresses. Raises NotTaken."""
+    metadata = _mapping(document.get("metadata"))
+    namespace, name = _text(metadata.get("namespace")), _text(metadata.get("name"))
+    try:
+        found = json.loads(networks.definition_of(document) or "{}")
+    except (ValueError, RecursionError):
+        return None  # no plugin reads it either
+    if not isinstance(found, dict):
+        return None
+    plugins = found.get("plugins")
+    listed = plugins if isinstance(plugins, list) else [found]
+    own = [one for one in listed if isinstance(one, dict) and _mapping(one.get("ipam")).get("type") == PLUGIN]
+    if not own:
+        return None
+    whole = {**found, "name": found.get("name") or name}  # as Multus does it
+    try:
+        part, pools = _converted(own)
+        allowed = {networks.PERSISTENT: True} if found.get(networks.PERSISTENT) is True else {}
+        network = networks.parse({**part, **allowed, "name": whole["name"]})
+    except (CniError, ValueError) as error:
+        text = error.text if isinstance(error, CniError) else error
+        raise NotTaken(f"The definition {namespace}/{name} is not taken over: {text}") from None
+    if isinstance(plugins, list):
+        made = {**whole, "plugins": [part if one is own[0] else one for one in plugins]}
+    else:
+        made = {**part, "name": whole["name"]}
+    version = _text(metadata.get("resourceVersion"))
+    return Definition(namespace, name, version, pools, network, json.dumps(made, indent=2))
+
+
+def _converted(own: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return a plugin's part of a configuration for nodenet-ipam, and the names of its pools.
+
+    *own*: the parts that ask whereabouts. Raises NotTaken, ValueError.
+    """
+    if len(own) > 1:
+        raise NotTaken("two of its plugins ask whereabouts")
+    plugin, ipam = own[0], _mapping(own[0].get("ipam"))
+    if ipam.get("node_slice_size"):
+        raise NotTaken("node_slice_size gives each node a part of the range, and nodenet-ipam has no such parts")
+    listed = [ipam] if ipam.get("range") else []
+    more = ipam.get("ipRanges")
+    listed += [one for one in more if isinstance(one, dict)] if isinstance(more, list) else []
+    if not listed:
+        raise NotTaken("it has no range; write the one of the nodes' whereabouts.conf into it")
+    ranges = [_range(one) for one in listed]
+    prefix = f"{ipam['network_name']}-" if isinstance(ipam.get("network_name"), str) and ipam["network_name"] else ""
+    excluded = sorted({str(one) for _, holes in ranges for one in holes})
+    part = {key: value for key, value in plugin.items() if key != "ipam"}
+    part[networks.SUBNETS] = ",".join(dict.fromkeys(str(subnet) for subnet, _ in ranges))
+    if excluded:
+        part[networks.EXCLUDED] = ",".join(excluded)
+    part["ipam"] = {"type": OURS, **{key: ipam[key] for key in KEPT if ipam.get(key)}}
+    pools = tuple(prefix + str(subnet).replace(":", "-").replace("/", "-") for subnet, _ in ranges)
+    return part, pools
+
+
+def _range(found: Mapping[str, Any]) -> tuple[IPNetwork, tuple[IPNetwork, ...]]:
+    """Return a range and what is not given of it. Raises NotTaken, ValueError."""
+    text = _text(found.get("range"))
+    start, dash, rest = text.partition("-")
+    subnet = ip_network(rest if dash else text, strict=False)
+    first: object = start if dash else found.get("range_start")
+    last: object = rest.partition("/")[0] if dash else found.get("range_end")
+    listed = found.get("exclude")
+    holes = [ip_network(one, strict=False) for one in listed] if isinstance(listed, list) else []
+    ends = [ip_address(_text(one)) if one else None for one in (first, last)]
+    if any(one is not None and one not in subnet for one in ends):
+        raise NotTaken(f"the range {text[:MOST_SHOWN]!a} begins or ends outside {subnet}")
+    holes += _between(subnet.network_address, ends[0], -1) if ends[0] else []
+    holes += _between(ends[1], subnet.broadcast_address, 1) if ends[1] else []
+    return subnet, tuple(holes)
+
+
+def _between(low: IPAddress, high: IPAddress, inner: int) -> list[IPNetwork]:
+    """Return what lies from *low* to *high* without the end that is given: the upper for -1, the lower for 1."""
+    first, last = (low, high - 1) if inner < 0 else (low + 1, high)
+    if isinstance(first, IPv4Address) and isinstance(last, IPv4Address):
+        return list(summarize_address_range(first, last)) if first <= last else []
+    if isinstance(first, IPv6Address) and isinstance(last, IPv6Address):
+        return list(summarize_address_range(first, last)) if first <= last else []
+    return []
+
+
+def shared_pools(definitions: Iterable[Definition]) -> Mapping[str, str]:
+    """Return the pools that definitions of several networks share, and the sentence about each.
+
+    nodenet-ipam knows a network by its name: two names would give the addresses of one pool twice.
+    """
+    users: dict[str, dict[str, Definition]] = {}
+    for one in definitions:
+        for pool in one.pools:
+            users.setdefault(pool, {}).setdefault(one.network.name, one)
+    return {
+        pool: f"The definitions {' and '.join(map(str, found.values()))} give addresses of the pool {pool}, and their "
+        f"networks have different names: write one `name` into both configurations"
+        for pool, found in users.items()
+        if len(found) > 1
+    }
+
+
+# A pool
+
+
+def given(document: Mapping[str, Any]) -> tuple[list[Given], list[str]]:
+    """Return the addresses that a pool says to be given, and what of it cannot be read."""
+    name = _text(_mapping(document.get("metadata")).get("name"))
+    spec = _mapping(document.get("spec"))
+    allocations = _mapping(spec.get("allocations"))
+    if len(allocations) > MOST_ALLOCATIONS:
+        return [], [f"The pool {name} has {len(allocations)} addresses; {MOST_ALLOCATIONS} are the most"]
+    try:
+        start = ip_interface(_text(spec.get("range")))
+    except ValueError:
+        return [], [f"The pool {name} has the range {_shown(spec.get('range'))}, which is not a subnet"]
+    found: list[Given] = []
+    problems: list[str] = []
+    for offset, one in allocations.items():
+        try:
+            found.append(_given(name, start, offset, _mapping(one)))
+        except NotTaken as error:
+            problems.append(f"The pool {name} has an address at {_shown(offset)} that cannot be read: {error}")
+    return sorted(found, key=lambda one: int(one.address.ip)), problems
+
+
+def _given(pool: str, start: Interface, offset: str, found: Mapping[str, Any]) -> Given:
+    if not (offset.isascii() and offset.isdigit() and len(offset) < 40):
+        raise NotTaken("it is not a number")
+    try:
+        address = ip_interface(f"{start.ip + int(offset)}/{start.network.prefixlen}")
+    except ValueError:
+        raise NotTaken(f"it is outside {start.network}") from None
+    if address.ip not in start.network:
+        raise NotTaken(f"it is outside {start.network}")
+    namespace, slash, name = _text(found.get("podref")).partition("/")
+    container_id, ifname = _text(found.get("id")), _text(found.get("ifname"))
+    if not slash or not is_object_name(namespace) or not is_object_name(name):
+        raise NotTaken(f"podref is {_shown(found.get('podref'))}, which is not NAMESPACE/NAME")
+    if not CONTAINER_ID.fullmatch(container_id) or (ifname and not IFNAME.fullmatch(ifname)):
+        raise NotTaken(f"id {_shown(container_id)} or ifname {_shown(ifname)} is not one of CNI")
+    claim = _text(found.get("ipamclaimref")).rpartition("/")[2]
+    return Given(pool, address, container_id, PodName(namespace, name), ifname, claim)
+
+
+# An address
+
+
+def lease_of(
+    one: Given, network: Network, document: Mapping[str, Any], boot_id: str, listed: Sequence[Mapping[str, Any]]
+) -> Lease | None:
+    """Return the Lease that takes *one* over; None if its pod has ended.
+
+    *document*: its pod as the API sends it. *boot_id*: of the pod's node. *listed*: the claims of the pod's namespace.
+    Raises NotTaken.
+    """
+    pod = pods.parse(document)
+    node = _text(_mapping(document.get("spec")).get("nodeName"))
+    if pod.finished:
+        return None
+    if not node or not boot_id:
+        raise NotTaken(f"{one.address.ip} is not taken over: the node of pod {one.pod} is not known")
+    if refusal := network.refusal(one.address):
+        raise NotTaken(f"{one.address.ip} of pod {one.pod} is not taken over: it is one {refusal}")
+    uid = pod.static_uid or pod.name.uid
+    ifname = one.ifname or _ifname(document, one.address.ip)
+    if not ifname:
+        raise NotTaken(f"{one.address.ip} is not taken over: no interface of pod {one.pod} is said to have it")
+    name = PodName(one.pod.namespace, one.pod.name, uid)
+    owner = Owner(OwnerKind.POD, name.namespace, name.name, f"{uid}/{ifname}")
+    if network.persistent and (found := _claim(one, network, pod, ifname, listed)) is not None:
+        owner = found.owner
+    made = Lease(network.name, one.address, owner, node, None)
+    return made.held_by(Sandbox(node, boot_id, one.container_id, ifname, name))
+
+
+def _ifname(document: Mapping[str, Any], address: IPAddress) -> str:
+    """Return the interface that has *address*, as Multus wrote it into the pod's annotation; empty if none has."""
+    annotations = _mapping(_mapping(document.get("metadata")).get("annotations"))
+    try:
+        listed = json.loads(_text(annotations.get(STATUS)) or "[]")
+    except (ValueError, RecursionError):
+        return ""
+    for one in listed if isinstance(listed, list) else ():
+        if isinstance(one, dict) and isinstance(one.get("ips"), list) and str(address) in one["ips"]:
+            ifname = _text(one.get("interface"))
+            return ifname if IFNAME.fullmatch(ifname) else ""
+    return ""
+
+
+def _claim(
+    one: Given, network: Network, pod: pods.Pod, ifname: str, listed: Sequence[Mapping[str, Any]]
+) -> Claim | None:
+    """Return the claim that keeps the address: the referenced one, else that of the pod's machine. Raises NotTaken."""
+    try:
+        name = one.claim or pods.reference(pod, ifname, network.name, pod.name.uid).claim
+    except CniError:
+        name = ""
+    found = []
+    for document in listed:
+        try:
+            claim = claims.parse(document)
+        except ClaimInvalid:
+            continue
+        if claim.network == network.name and (claim.name == name if name else _is_of(document, pod)):
+            found.append(claim)
+    if len(found) > 1:
+        text = f"{one.address.ip} of pod {one.pod} is not taken over: network {network.name} has {len(found)} claims of"
+        raise NotTaken(f"{text} its machine. Write the address into `status.ips` of the right one")
+    return found[0] if found else None
+
+
+def _is_of(document: Mapping[str, Any], pod: pods.Pod) -> bool:
+    owners = _mapping(document.get("metadata")).get("ownerReferences")
+    return bool(pod.workload.machine) and any(
+        isinstance(owner, dict) and owner.get("kind") == "VirtualMachine" and owner.get("name") == pod.workload.machine
+        for owner in (owners if isinstance(owners, list) else ())
+    )
+
+
+def boot_id_of(document: Mapping[str, Any]) -> str:
+    """Return the boot id of a Node as the API sends it, empty without one."""
+    return _text(_mapping(_mapping(document.get("status")).get("nodeInfo")).get("bootID"))
+
+
+def addresses_of_claims(leases: Iterable[Lease]) -> Iterator[tuple[Owner, tuple[Lease, ...]]]:
+    """Yield each claim among the owners of *leases*, and its Leases: they are reported in one status."""
+    found: dict[tuple[str, ...], list[Lease]] = {}
+    for lease in leases:
+        if lease.owner.kind is OwnerKind.CLAIM:
+            found.setdefault((lease.owner.uid, lease.network), []).append(lease)
+    for listed in found.values():
+        yield listed[0].owner, tuple(listed)
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _shown(value: object) -> str:
+    text = ascii(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
