@@ -254,7 +254,7 @@ MOMENTS = {
 def test_the_bus_misbehaves_during_each_stage(product_node: NodeFactory, name: str, fault: str) -> None:
     """The stage's unit ends while the bus carries no signals: its end is read, the boot ends as it would have.
 
-    Each stage has one of the two faults; the simulation has each fault at each moment.
+    Each stage has one of the two faults; the simulation draws either of them at any moment of a boot.
     """
     files = old_unit(name, f"{UNTIL_TOLD}\n{STUBS[name]}") | provided_by(name, f"unit:old-{name}.service")
     files |= {node_file("cluster.yml"): STATIC} if name == "nmstate" else {}
