@@ -21,8 +21,7 @@ from nodenet.core.unit_stage import unit_of
 from nodenet.loop.reload import Judged, StageSet
 from nodenet.stage_edges import Build, StageEdges
 from nodenet.stages.apply.node_file import NodeFiles
-from nodenet.stages.apply.others import MadeAgain
-from nodenet.stages.apply.pipeline import others_of
+from nodenet.stages.apply.others import MadeAgain, OthersOnLinks
 from nodenet.stages.apply.undo import Undo
 from nodenet.stages.br_ex.ofports import KeepOfports
 from nodenet.stages.br_ex.wiring import BridgeWiring
@@ -94,6 +93,7 @@ class NodeInputs:
     def build_stages(self, settings: Settings) -> StageSet:
         """Return the stages that *settings* ask for; from now on these settings are in force."""
         self._in_force(settings)
+        self._undo.vips = settings.vips
         stages = {name: build(self._edges, settings) for name, build in BUILD.items()}
         nodeip = stages[StageName.NODEIP]
         if not isinstance(nodeip, NodeipStage):
@@ -121,5 +121,5 @@ class NodeInputs:
             nodeip.confirm if built_in else nodeip.confirm_of_unit,
             trial_of(edges, settings) if settings.stages[StageName.NMSTATE] == "builtin" else None,
             wiring.recovery(self._undo),
-            partial(self._made_again.look, others_of(edges, settings)),
+            partial(self._made_again.look, OthersOnLinks.of(edges, settings.vips)),
         )

@@ -15,6 +15,7 @@ from simulation.kernel import FORWARDING
 from simulation.keyfile import ip_address
 from simulation.nmstate import Nmstate
 from simulation.nmstate_document import document_of
+from simulation.swapped import uplinks_of
 
 if TYPE_CHECKING:
     from simulation.run import Run
@@ -60,9 +61,10 @@ def _look_at_bridge(run: Run, shown: dict[str, Any]) -> None:
     world, rules, node = run.world, run.world.rules, run.scenario.node
     if node.ovn and not run.struck["bridge-remove"]:
         rules.hold("P8", f"health ok, and the bridge is {shown['bridge']}", holds=shown["bridge"] == BRIDGE)
-    if shown["bridge"]:
-        uplinks = [name for name, (kind, _) in world.ovs.rows[BRIDGE].ports.items() if kind == "system"]
+    if shown["bridge"] and node.second_nic != "spare":  # see `swapped`
+        uplinks = uplinks_of(world)
         rules.hold("P8", f"health ok, and {BRIDGE} is over {uplinks}", holds=uplinks == [world.uplink_of(BRIDGE)])
+    if shown["bridge"]:
         links = {link for _, link in _places(run, shown)}
         rules.hold("P8", f"health ok, and the node IPs are on {links}", holds=links <= {BRIDGE})
 

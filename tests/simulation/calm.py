@@ -19,6 +19,7 @@ from simulation.nmstate import SILENT
 from simulation.renamed import KINDS as RENAMED
 from simulation.renamed import look_at_renamed
 from simulation.rules import UNSEEN_SECONDS
+from simulation.swapped import look_at_uplink
 from simulation.trials import look_at_trials
 
 if TYPE_CHECKING:
@@ -148,6 +149,7 @@ def look_at_status(run: Run) -> None:
     look_at_way_out(run, shown)
     look_at_renamed(run)
     look_at_trials(run, shown)
+    look_at_uplink(run, shown)
     rules.look_at_others()
     for uuid in rules.foreign_profiles:
         there = uuid in world.manager.memory.profiles

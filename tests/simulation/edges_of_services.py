@@ -18,6 +18,9 @@ from nodenet.core.unit_stage import Unit
 from simulation.edge import STALLED_SECONDS, Edge
 from simulation.systemd import UNITS
 
+CARRIED_OUT_SECONDS = 0.02
+"""What ovs-vswitchd takes for another number."""
+
 
 @dataclass(slots=True)
 class Ovsdb(Edge):
@@ -49,7 +52,14 @@ class Ovsdb(Edge):
         raise NotImplementedError(f"no program has patch ports here, as {port} on {bridge}")
 
     async def request_ofport(self, interface: str, number: int) -> None:
-        raise NotImplementedError(f"no port has a number here, as {number} of {interface}")
+        await self._ask("ovsdb.request_ofport")
+        if interface in self.world.ovs.numbers:
+            self.world.ovs.asked_numbers[interface] = number
+            self.world.after_in_boot(CARRIED_OUT_SECONDS, lambda: self._carry_out(interface))
+
+    def _carry_out(self, interface: str) -> None:
+        if interface in self.world.ovs.numbers:
+            self.world.ovs.carry_out(interface)
 
     async def remove_bridge(self, name: str) -> bool:
         await self._ask("ovsdb.remove_bridge")

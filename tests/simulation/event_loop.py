@@ -229,6 +229,8 @@ _KNOWN: dict[Any, Any] = {}
 def _remembered(func: Callable[..., Any], args: tuple[Any, ...]) -> Any:
     if not (isinstance(func, partial) and func.args and not func.keywords):
         return func(*args)
+    if any(isinstance(each, dict) for each in func.args):  # a network, which is another one each time
+        return func(*args)
     key = func.args
     if key not in _KNOWN:
         _KNOWN[key] = func(*args)

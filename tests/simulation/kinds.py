@@ -2,7 +2,15 @@
 
 from __future__ import annotations
 
-from simulation import by_hand, faults_of_boots, faults_of_host, faults_of_network, faults_of_others, faults_of_trials
+from simulation import (
+    by_hand,
+    faults_of_boots,
+    faults_of_host,
+    faults_of_network,
+    faults_of_others,
+    faults_of_trials,
+    swapped,
+)
 from simulation.faults import KINDS
 
 __all__ = [
@@ -13,4 +21,5 @@ __all__ = [
     "faults_of_network",
     "faults_of_others",
     "faults_of_trials",
+    "swapped",
 ]

@@ -12,7 +12,7 @@ from simulation.addressing import NICS, Addressing, Device
 from simulation.keyfile import DIRECTORY, IN_RUN, bond_of, is_port, made, parsed, rendered
 from simulation.manager_devices import has_controller, make_automatic, make_ovs_devices, make_virtual_links
 from simulation.manager_memory import Memory, Point
-from simulation.ovs_plugin import join, leave_bridges, make_internal, make_row, remove_device
+from simulation.ovs_plugin import clean_up, join, leave_bridges, make_internal, make_row, remove_device
 
 if TYPE_CHECKING:
     from simulation.world import World
@@ -92,6 +92,7 @@ class NetworkManager:
                     profile = made(settings, path, on_disk=on_disk)
                     self.memory.profiles[profile.uuid] = profile
         self.memory.read = True
+        clean_up(self, self._world)
         self.see_links()
         self.later(0.3, self._end_startup)
 

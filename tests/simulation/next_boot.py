@@ -71,7 +71,8 @@ class NextBoot:
         if before is None or before.boot == now.boot or before.mac not in world.nics:
             return
         moved = f"from {before.addresses[0]} to {addresses[0]}"
-        world.rules.hold("P11", f"the node IP moves to another NIC, {moved}", holds=now.mac in ("", before.mac))
+        stays = now.mac in ("", before.mac) or world.rules.uplink is not None
+        world.rules.hold("P11", f"the node IP moves to another NIC, {moved}", holds=stays)
         asked = any(f'"{addresses[0]}"'.encode() in content for content in world.disk.node_files)
         may_change = bool(self.struck.keys() & CHANGE_THE_ADDRESS) or asked
         for old in before.addresses:

@@ -71,10 +71,22 @@ def _write_bridge(world: World, item: Document) -> None:
     datapath = item["bridge"].get("options", {}).get("datapath", "")
     more = {"ovs-external-ids": {"data": marks}, "ovs-bridge": {"datapath-type": datapath}}
     profile = _profile(world, "ovs-bridge", name, f"{name}-br", more)
+    _let_go(world, name, {port["name"] for port in item["bridge"]["port"]})
     for port in item["bridge"]["port"]:
         _profile(world, "ovs-port", port["name"], f"{port['name']}-port", {}, port_of=name)
     device = manager.memory.devices.setdefault(("ovs-bridge", name), Device(name, "ovs-bridge"))
     manager.activate(device, profile)
+
+
+def _let_go(world: World, bridge: str, wanted: set[str]) -> None:
+    """Delete the profiles of the ports of *bridge* that are not *wanted*, and let their links go."""
+    manager = world.manager
+    for port in [one for one in manager.memory.profiles.values() if one.kind == "ovs-port"]:
+        if port.setting("connection", "controller") == bridge and port.link not in wanted:
+            manager.delete(port.uuid)
+            below = [one for one in manager.memory.devices.values() if (one.kind, one.link) == ("ethernet", port.link)]
+            for device in below:
+                manager.down(device)
 
 
 def _write_interface(world: World, item: Document, document: Document) -> None:

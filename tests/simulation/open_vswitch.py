@@ -34,6 +34,12 @@ class OpenVswitch:
         self.database_up = True
         self.switch_up = True
         self.has_datapath = True
+        self.numbered = False
+        """Whether the ports that are links of the host have OpenFlow port numbers."""
+        self.numbers: dict[str, int] = {}
+        self.asked_numbers: dict[str, int] = {}
+        """What the rows of such ports ask for; a row is gone with its port."""
+        self._last_number = 0
         self.parked = False
         self.version = 0
         self.events = 0
@@ -42,6 +48,37 @@ class OpenVswitch:
     @property
     def works(self) -> bool:
         return self.database_up and self.switch_up
+
+    def plug(self, link: str, asked: int | None) -> None:
+        """Give a new port its number: the one that it asks for, or one that no port had since the switch began."""
+        if self.numbered:
+            self.unplug(link)
+            if asked:
+                self.asked_numbers[link] = asked
+            self.carry_out(link)
+
+    def carry_out(self, link: str) -> None:
+        """Give *link*, if it is still a port, the number that it asks for now."""
+        asked = self.asked_numbers.get(link)
+        if asked and asked not in self.numbers.values():
+            self.numbers[link] = asked
+        elif link not in self.numbers:
+            self._last_number += 1
+            self.numbers[link] = self._last_number
+        self.touch()
+
+    def unplug(self, link: str) -> None:
+        self.numbers.pop(link, None)
+        self.asked_numbers.pop(link, None)
+
+    def boot(self) -> None:
+        """Begin again with the rows that are on the platter; the numbers are made anew."""
+        self.rows = {name: row.copy() for name, row in self.durable.items()}
+        self.parked = False
+        self.numbers.clear()
+        links = [name for row in self.rows.values() for name, (kind, _) in row.ports.items() if kind == "system"]
+        for link in links if self.numbered else ():
+            self.carry_out(link)
 
     def touch(self) -> None:
         self.version += 1
@@ -67,4 +104,5 @@ class OpenVswitch:
     def _port(self, name: str, kind: str, profile: str, links: frozenset[str]) -> OvsPort:
         error = None if name in links or kind == "patch" else f"could not open network device {name} (No such device)"
         own = {MADE_BY_NM: profile} if profile else {}
-        return OvsPort(name, (OvsInterface(name, kind, error, own),), own)
+        number, asked = self.numbers.get(name), self.asked_numbers.get(name)
+        return OvsPort(name, (OvsInterface(name, kind, error, own, ofport=number, ofport_request=asked),), own)

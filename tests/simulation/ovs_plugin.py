@@ -57,15 +57,27 @@ def join(manager: NetworkManager, world: World, device: Device, profile: Profile
         manager.again(device, turn, 30.0)
         return
     row.ports[device.link] = ("system", above.uuid)
+    ovs.plug(device.link, profile.setting("ovs-interface", "ofport-request"))
     ovs.touch()
     device.state = 100
     manager.touch()
+
+
+def clean_up(manager: NetworkManager, world: World) -> None:
+    """Remove the ports that NetworkManager made once and has no profile for any more, as it does at its start."""
+    for row in world.ovs.rows.values():
+        for link in [name for name, (_, uuid) in row.ports.items() if uuid and uuid not in manager.memory.profiles]:
+            if world.ovs.database_up:
+                del row.ports[link]
+                world.ovs.unplug(link)
+                world.ovs.touch()
 
 
 def leave_bridges(world: World, link: str) -> None:
     for row in world.ovs.rows.values():
         if world.ovs.database_up and row.ports.get(link, ("", ""))[1]:
             del row.ports[link]
+            world.ovs.unplug(link)
             world.ovs.touch()
 
 
@@ -74,7 +86,8 @@ def remove_device(manager: NetworkManager, world: World, device: Device) -> None
     ovs = world.ovs
     if device.kind == "ovs-bridge":
         if ovs.database_up and device.link in ovs.rows:
-            del ovs.rows[device.link]
+            for link in ovs.rows.pop(device.link).ports:
+                ovs.unplug(link)
             ovs.touch()
     elif device.kind == "ovs-interface":
         row = ovs.rows.get(device.link)

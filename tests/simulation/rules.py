@@ -13,6 +13,8 @@ P10 nothing waits without a bound or a visible reason
 P11 to P13 are about what kubelet starts with from boot to boot: `next_boot`
 P14 a node file that has worked works after a rename of its NICs: `renamed`
 P15 and P16 are about orders, and about what is changed by hand: `by_hand`
+P17 what is below br-ex after a swap: `swapped`
+P18 an NMState policy is resolved once: its document in force stays the same: `test_policies`
 """
 
 from __future__ import annotations
@@ -40,6 +42,7 @@ from simulation.trials import Trials
 if TYPE_CHECKING:
     from simulation.open_vswitch import Row
     from simulation.run import Order
+    from simulation.swapped import Uplink
     from simulation.systemd import Start
     from simulation.world import World
 
@@ -120,6 +123,8 @@ class Rules:
     """Whether the node file had worked each time when a NIC got another name; None: none has."""
     may_change_node_ip: bool = False
     """Whether an administrator has asked for it."""
+    uplink: Uplink | None = None
+    """What another NIC below br-ex must keep, since it was ordered."""
     next_boot: NextBoot = field(init=False)
     hands: Hands = field(init=False)
     asked: Callable[[], list[Order]] = list

@@ -30,7 +30,10 @@ class Node:
 
     profile: str
     second_nic: str
-    """``isolated``: on a LAN with a DHCP server, ``routed``: and a gateway, ``silent``: without a server; else none."""
+    """``isolated``: on a LAN with a DHCP server, ``routed``: and a gateway, ``silent``: without a server; else none.
+
+    ``spare``: on the LAN of the first one, without a configuration.
+    """
     file: str
     of_host: bool
     ovn: bool
@@ -92,6 +95,7 @@ def prepare(world: World, node: Node) -> None:
     _connect(world, node)
     world.is_static = node.profile == "static"
     world.ovs.has_datapath = node.kernel_datapath
+    world.ovs.numbered = node.second_nic == "spare"
     world.vips = frozenset(map(IPv4Address, VIPS)) if node.vips else frozenset()
     content = world.disk.content
     if node.named_after:
@@ -126,6 +130,8 @@ def _connect(world: World, node: Node) -> None:
     elif node.uplink == "bond":
         world.made_uplink = "bond0"
         world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", lan
+    elif node.second_nic == "spare":
+        world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", lan
     elif node.second_nic == "routed":
         world.nics[OTHER_MAC], world.wire.segments[OTHER_MAC] = "eth1", Segment(OTHER_GATEWAY, OTHER_ADDRESS)
     elif node.second_nic:
@@ -157,6 +163,8 @@ def profiles(node: Node) -> Iterator[Settings]:
         yield {"connection": _connection(1, "eth0.10", "vlan"), "vlan": {"parent": "eth0", "id": 10}, **ip}
         yield {"connection": _connection(2, "eth0", "802-3-ethernet"), **nothing}
     elif node.profile != "automatic":
+        if node.second_nic == "spare":
+            yield {"connection": _connection(2, "spare", "802-3-ethernet", "eth1"), **nothing}
         yield {"connection": _connection(1, "uplink", "802-3-ethernet", "eth0"), **ip}
 
 
@@ -214,4 +222,16 @@ def node_file(kind: str) -> str:
             return "interfaces: [}\n"
         case "empty":
             return "# nothing yet\n"
+        case "policy" | "policy-bridge":
+            return policy(node_file("bridge" if kind == "policy-bridge" else "dhcp"))
     return json.dumps(document, indent=1) + "\n"
+
+
+def policy(text: str) -> str:
+    """Return the document *text* as an NMState policy: its NIC is the one with the default route."""
+    captures = {
+        "gateway": 'routes.running.destination=="0.0.0.0/0"',
+        "uplink": "interfaces.name==capture.gateway.routes.running.0.next-hop-interface",
+    }
+    named = text.replace('"eth0"', '"{{ capture.uplink.interfaces.0.name }}"')
+    return json.dumps({"capture": captures, "desiredState": json.loads(named)}, indent=1) + "\n"

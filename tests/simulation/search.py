@@ -56,6 +56,8 @@ CHANGES = ("dhcp-other-address", "node-file-edited", "manager-crashes", "readdre
 ASKED = ("reload", "reload", "daemon-killed", "daemon-stopped", "bridge-remove")
 
 TRIED, PANICS, STRAY, SECOND = "file-tried", "file-panics", "boot-beside-a-stray", "second-router"
+SWAPPED = "uplink-swapped"
+"""In no seed: `test_swapped` strikes at each of its calls."""
 ANY = sorted({*CUTS, *TROUBLES, *EVENTS})
 
 UPSETS: Mapping[str, Fault] = {

@@ -201,11 +201,10 @@ class World:
         for mac, name in self.nics.items():
             self.kernel.add(name, mac)
             self.kernel.set_carrier(name, present=mac not in self.unplugged)
-        self.ovs.rows = {name: row.copy() for name, row in self.ovs.durable.items()}
+        self.ovs.boot()
         for name, row in self.ovs.rows.items():
             if name in row.ports:
                 self.kernel.add(name, self._mac_below(row), "openvswitch")
-        self.ovs.parked = False
         self.systemd.boot()
         self.units.boot()
         self.hosted.boot()

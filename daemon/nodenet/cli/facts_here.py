@@ -34,8 +34,7 @@ def read() -> tuple[BridgeFacts, Datapath]:
     """Return the present facts. Raises Unavailable naming the silent service, NotAllowed, SettingsInvalid."""
     settings = parse(settings_files.read()).settings
     try:
-        vips = (*settings.api_vips, *settings.ingress_vips)
-        facts = asyncio.run(_gathered(_selection(settings), vips))
+        facts = asyncio.run(_gathered(_selection(settings), settings.vips))
     except NmstateFailure as error:
         cause = f"libnmstate cannot show the network: {error.cause}"
         if error.kind is FailureKind.PERMISSION:

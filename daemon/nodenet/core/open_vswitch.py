@@ -85,15 +85,13 @@ def kept(bridges: Iterable[OvsBridge], known: Numbers) -> dict[str, dict[str, in
 
 
 def handed_over(bridge: OvsBridge, known: Numbers) -> dict[str, int]:
-    """Return the links that have come to *bridge* in the place of others, with the numbers that these have left."""
-    numbers, links = known.get(bridge.name, {}), links_of(bridge)
-    now = kept([bridge], known).get(bridge.name, {})
-    left = {number for link, number in numbers.items() if link not in links}
-    return {
-        link: number
-        for link, number in now.items()
-        if number != numbers.get(link) and number in left and links[link].ofport_request != number
-    }
+    """Return the links of *bridge* that do not ask for the *known* number that is theirs, with that number.
+
+    A link has come in the place of another one, or has come back: a rollback may bring a profile that does not ask.
+    """
+    numbers, now = known.get(bridge.name, {}).values(), kept([bridge], known).get(bridge.name, {})
+    wanted = {link: now[link] for link in links_of(bridge) if now.get(link) in numbers}
+    return {link: number for link, number in wanted.items() if links_of(bridge)[link].ofport_request != number}
 
 
 def links_of(bridge: OvsBridge) -> dict[str, OvsInterface]:

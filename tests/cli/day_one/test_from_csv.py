@@ -55,6 +55,8 @@ def test_each_host_gets_its_file(tmp_path: Path) -> None:
         ("host,adress\nworker-0,192.0.2.10\n", "has no column 'address'"),
         ("host,address\nworker-0,192.0.2.300\n", "this is not an IP address"),
         ("host,address\n", "inventory.csv has no row"),
+        ("host,address\nw,192.0.2.9\nCluster,192.0.2.10\n", "line 3, column host: cluster.yml would be the file of ev"),
+        ("host,address\nw,192.0.2.9\nw.,192.0.2.10\n", "line 3, column host: w.yml is there already"),
     ],
 )
 def test_nothing_is_written_if_one_host_is_wrong(

@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 import pytest
 
 from nodenet.core.adoption.former_chain import (
-    BRIDGE_UNITS,
-    BRIDGES,
     EVERY_UNIT,
     GATE,
     MARKER,
-    MARKS,
-    NETWORK_UNITS,
     NODENETD,
     AdoptionRecord,
     Skip,
@@ -30,7 +24,6 @@ from nodenet.core.adoption.former_chain import (
     is_copy,
     parse,
     render,
-    units_of,
     why_skipped,
 )
 from nodenet.core.boot.outcome import Problem
@@ -56,38 +49,6 @@ def test_the_marker_decides_for_both_sides() -> None:
     }
 
 
-def starts(root: Path, unit: str) -> bool:
-    """Return whether systemd finds the conditions of *unit* met below *root*."""
-    (text,) = (text.decode() for path, text in drop_ins([unit]).items() if path.parent.name == f"{unit}.d")
-    found = re.findall(r"(?m)^Condition.*$", text.replace("=!/", f"=!{root}/").replace("=/", f"={root}/"))
-    done = [subprocess.run(["systemd-analyze", "condition", each], check=False, capture_output=True) for each in found]
-    return not any(one.returncode for one in done)
-
-
-@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="needs systemd-analyze")
-def test_the_former_chain_starts_where_nodenet_is_gone(tmp_path: Path) -> None:
-    """An image without nodenet, or an extension that is not merged: kubelet would have no node IP otherwise.
-
-    What deletes br-ex, or waits for another program that makes it, stays away from a br-ex that is on the disk.
-    """
-    program = tmp_path / MARKS[MARKER].relative_to("/")
-    profile = tmp_path / MARKS[BRIDGES].relative_to("/") / "br-ex-if.nmconnection"
-    for path in (program, profile, tmp_path / MARKER.relative_to("/")):
-        path.parent.mkdir(parents=True)
-    program.touch()
-    assert (starts(tmp_path, ONE), starts(tmp_path, OTHER)) == (True, True)
-    assert (starts(tmp_path, NODENETD), starts(tmp_path, GATE)) == (False, False)
-    for link, target in MARKS.items():
-        (tmp_path / link.relative_to("/")).symlink_to(tmp_path / target.relative_to("/"))
-    assert (starts(tmp_path, ONE), starts(tmp_path, OTHER)) == (False, False)
-    assert (starts(tmp_path, NODENETD), starts(tmp_path, GATE)) == (True, True)
-    program.unlink()
-    assert (starts(tmp_path, ONE), starts(tmp_path, OTHER)) == (True, True)
-    assert (starts(tmp_path, NODENETD), starts(tmp_path, GATE)) == (False, False)
-    profile.touch()
-    assert [starts(tmp_path, unit) for unit in (ONE, *BRIDGE_UNITS)] == [True, False, False, False]
-
-
 def test_an_extension_is_merged_before_systemd_looks_for_nodenet() -> None:
     """Else the former chain would start, and nodenetd too."""
     for path, text in drop_ins(EVERY_UNIT).items():
@@ -102,12 +63,6 @@ def test_only_the_copy_of_an_adoption_is_replaced_or_removed() -> None:
     assert (is_copy(copy), is_copy(b"[Unit]\n"), is_copy(b""), is_copy(None)) == (True, False, False, False)
     assert gate_copy(b"[Service]\n", copy) == copy.replace(b"[Unit]", b"[Service]")
     assert (gate_copy(b"[Unit]\n", b""), gate_copy(b"[Unit]\n", b"[Unit]\n"), gate_copy(None, None)) == (None,) * 3
-
-
-def test_a_held_unit_starts_at_no_time_of_this_boot_and_again_in_the_next_one() -> None:
-    files = held(NETWORK_UNITS)
-    assert set(conditions(files).values()) == {"!/run"}
-    assert {path.parts[1] for path in files} == {"run"}
 
 
 def test_a_held_unit_stays_held_whatever_its_other_drop_in_says() -> None:
@@ -138,12 +93,6 @@ def test_the_units_of_drop_ins() -> None:
 
 def test_every_drop_in_is_found_again() -> None:
     assert set(all_drop_ins()) == set(drop_ins(EVERY_UNIT))
-
-
-def test_a_unit_that_still_does_a_stage_is_left_alone() -> None:
-    assert OTHER not in units_of({"configure-ovs": f"unit:{OTHER}"})
-    assert ONE not in units_of({"nodeip": "skip"})
-    assert set(units_of({})) == set(EVERY_UNIT)
 
 
 # The record of a run that never ended.

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import ip_address
 
 import pytest
 
-from core.adoption.nodes import BEFORE, FORMER, OLD, OURS, PATHS, adopted, with_units
+from core.adoption.nodes import BEFORE, OLD, OURS, PATHS, adopted, with_units
 from nodenet.core.adoption import plan
-from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH, drop_ins
-from nodenet.core.adoption.plan import AdoptionRefused, refuse_adoption, refuse_hand_back, vips_of
+from nodenet.core.adoption.former_chain import NODENETD, RESOLVER_PATH
+from nodenet.core.adoption.plan import AdoptionRefused, refuse_adoption, refuse_hand_back
 from nodenet.core.adoption.steps import AdoptionFacts, Kind, Step, UnitState
 from nodenet.core.br_ex.condition import Owner
 
@@ -54,19 +53,6 @@ def states(facts: AdoptionFacts, steps: tuple[Step, ...]) -> list[AdoptionFacts]
     return found
 
 
-def test_a_node_of_the_former_chain_is_taken_over_in_this_order() -> None:
-    assert names(plan.adoption(BEFORE)) == [
-        "drop-ins+",
-        "enabled+",
-        "old-record+",
-        "prepender-stopped+",
-        "marker+",
-        "resolv-conf+",
-        "nodenetd+",
-        "check+",
-    ]
-
-
 def test_a_node_that_never_had_the_former_chain_is_refused() -> None:
     """As one on which nodenetd already runs, and on which nothing is to be done."""
     running = UnitState("loaded", "active", "enabled")
@@ -75,12 +61,6 @@ def test_a_node_that_never_had_the_former_chain_is_refused() -> None:
     assert refused.value.cause == (
         "this node cannot be adopted: it has no unit of the former chain that does a stage of nodenetd"
     )
-
-
-def test_an_adopted_node_whose_former_chain_is_gone_is_completed() -> None:
-    """As after an upgrade, where the copy of the gate is that of the older version."""
-    gone = adopted(units={NODENETD: UnitState("loaded", "active", "enabled")}, missing=PATHS[-1:])
-    assert names(plan.adoption(gone)) == ["drop-ins+", "check+"]
 
 
 def test_a_br_ex_of_nodenet_is_given_back_in_this_order() -> None:
@@ -95,11 +75,6 @@ def test_a_br_ex_of_nodenet_is_given_back_in_this_order() -> None:
         "drop-ins-",
         "check-",
     ]
-
-
-def test_before_a_boot_br_ex_is_still_that_of_the_former_chain_and_stays() -> None:
-    kinds = {step.kind for step in plan.hand_back(adopted(bridges=(OLD,)))}
-    assert kinds.isdisjoint({Kind.NOT_HELD, Kind.BRIDGE_ON_DISK})
 
 
 @pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,)), adopted(bridges=())])
@@ -146,46 +121,12 @@ def test_undoing_from_any_step_gets_back_to_the_beginning(facts: AdoptionFacts) 
         assert replace(moment, remembered=facts.remembered) == facts
 
 
-@pytest.mark.parametrize("facts", [BEFORE, adopted(), adopted(bridges=(OLD,))])
-def test_a_unit_is_started_only_where_systemd_does_not_skip_it(facts: AdoptionFacts) -> None:
-    """Forward and when steps are undone: the drop-ins are there, and the marker decides."""
-    steps = (plan.hand_back if facts.marker else plan.adoption)(facts)
-    for number in range(1, len(steps) + 1):
-        moment = facts
-        for step in (*steps[:number], *(back for step in steps[number - 1 :: -1] if (back := step.undone))):
-            if step.kind is Kind.NODENETD and step.forward:
-                assert moment.marker, steps[number - 1]
-            if step.kind is Kind.PREPENDER_STOPPED and not step.forward:
-                assert not moment.marker, steps[number - 1]
-            moment = after(moment, step)
-
-
 def test_an_adopted_node_that_lacks_a_drop_in_keeps_the_others_whatever_fails() -> None:
     """Without them, the former chain and nodenetd would both configure the node in the next boot."""
     facts = adopted(missing=PATHS[:1])
     steps = plan.adoption(facts)
     assert names(steps) == ["drop-ins+", "check+"]
     assert [step.undone for step in steps] == [None, None]
-
-
-@pytest.mark.parametrize("unit", FORMER)
-def test_half_of_the_former_chain_is_adopted_and_handed_back(unit: str) -> None:
-    """The other units may be masked, or be those of another platform: they get no drop-ins and are not missed."""
-    paths = tuple(map(str, drop_ins([unit])))
-    facts = replace(BEFORE, units={name: BEFORE.units[name] for name in (unit, NODENETD)}, missing=paths)
-    steps = plan.adoption(facts)
-    assert (steps[0].kind, steps[0].names) == (Kind.DROP_INS, (unit,))
-    end = replace(states(facts, steps)[-1], present=paths)
-    assert (end.marker, plan.adoption(end)) == (True, ())
-    back = states(end, plan.hand_back(end))[-1]
-    assert (back.marker, back.present, back.enabled, back.runs) == (False, (), False, False)
-
-
-def test_the_same_boot_after_a_hand_back() -> None:
-    facts = replace(BEFORE, held=True, bridges=(IN_MEMORY,))
-    steps = names(plan.adoption(facts))
-    assert "bridge-on-disk+" in steps
-    assert "old-record+" not in steps
 
 
 @pytest.mark.parametrize("facts", [adopted(), replace(BEFORE, held=True, bridges=(IN_MEMORY,))])
@@ -210,12 +151,6 @@ def test_a_node_that_could_not_boot_with_nodenet_is_to_be_rebooted_after_it_is_h
         )
     elsewhere = replace(adopted(published=(), bridges=()), stages={"nodeip": "skip"})
     assert plan.handed_back(elsewhere, plan.hand_back(elsewhere)) == plan.NOW
-
-
-def test_a_hand_back_that_is_completed_names_the_boot_in_which_the_former_chain_begins() -> None:
-    """The first command has written the drop-ins that hold its units, the second one has no step for it."""
-    rest = replace(adopted(marker=False, bridges=(IN_MEMORY,)), held=True)
-    assert plan.handed_back(rest, plan.hand_back(rest)) == plan.NEXT_BOOT
 
 
 def test_a_refused_node_gets_no_steps() -> None:
@@ -249,17 +184,6 @@ def test_before_nodenet_is_removed() -> None:
     assert names(plan.uninstall(adopted(units=alone))) == ["nodenetd-", "marker-", "drop-ins-", "files-gone-"]
     with pytest.raises(AdoptionRefused):
         plan.uninstall(adopted(unfinished="the address of br-ex is static"))
-
-
-def test_the_drop_ins_of_another_program_stay_when_nodenet_is_removed() -> None:
-    """It publishes the node IPs; its drop-ins have the same content, and kubelet would start without them."""
-    running = {NODENETD: UnitState("loaded", "active", "enabled")}
-    (_, ours) = plan.uninstall(AdoptionFacts(running))
-    assert ours.names == ("kubelet", "CRI-O")
-    assert "the drop-ins of kubelet and CRI-O, its line in resolv.conf" in ours.text
-    (_, others) = plan.uninstall(AdoptionFacts(running, stages={"nodeip": "unit:nodeip-configuration.service"}))
-    assert others.names == ()
-    assert "drop-ins" not in others.text
 
 
 def test_the_last_sentence_says_who_configures_the_node() -> None:
@@ -357,14 +281,6 @@ def test_a_state_that_is_not_known_is_refused(facts: AdoptionFacts, cause: str) 
 )
 def test_a_stage_that_nodenetd_does_not_do_refuses_nothing(facts: AdoptionFacts) -> None:
     refuse_adoption(facts)
-
-
-def test_without_a_unit_that_names_them_no_vips_are_proposed() -> None:
-    assert vips_of(BEFORE) == ()
-    assert vips_of(with_units(BEFORE, nodeip_configuration__service=NODE_IP_UNIT)) == (
-        *("192.0.2.2", "192.0.2.3"),
-        str(ip_address("fe::1:2")),
-    )
 
 
 @pytest.mark.parametrize(

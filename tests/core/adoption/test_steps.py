@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from core.adoption.nodes import BEFORE, FORMER, adopted, with_units
 from nodenet.core.adoption import steps as adoption_steps
-from nodenet.core.adoption.former_chain import MARKER
 from nodenet.core.adoption.steps import (
     Ended,
     Event,
@@ -16,9 +14,7 @@ from nodenet.core.adoption.steps import (
     bridge_in_memory,
     bridge_saved,
     drop_ins_removed,
-    drop_ins_written,
     in_charge,
-    listed,
     open_trial,
     unit_states,
     walk,
@@ -81,31 +77,6 @@ def test_a_step_undoes_what_undoes_it() -> None:
 # The sentences that an administrator reads before each step.
 
 
-def test_names_are_listed_as_in_a_sentence() -> None:
-    assert [listed(names) for names in (("a",), ("a", "b"), ("a", "b", "c"))] == ["a", "a and b", "a, b and c"]
-
-
-def test_the_drop_ins_are_explained() -> None:
-    units = ("nodeip-configuration.service", "ovs-configuration.service")
-    text = (
-        f"Write drop-ins that let nodeip-configuration.service and ovs-configuration.service start only while {MARKER} "
-        "does not exist, and nodenetd.service and nodenet-ready.service only while it does, and a copy of "
-        "nodenet-ready.service for the case that nodenet gets lost"
-    )
-    assert drop_ins_written(units, adopted=False).text == f"{text}; they have no effect yet"
-    again = drop_ins_written(units, adopted=True)
-    assert again.text == f"{text}; some of them are missing, or from another version"
-    assert again.undone is None
-
-
-def test_the_drop_ins_are_explained_where_the_units_of_the_former_chain_are_gone() -> None:
-    assert drop_ins_written((), adopted=True).text == (
-        f"Write drop-ins that let nodenetd.service and nodenet-ready.service start only while {MARKER} exists, and a "
-        "copy of nodenet-ready.service for the case that nodenet gets lost; some of them are missing, or from another "
-        "version"
-    )
-
-
 def test_what_undoes_a_step_is_the_step_the_other_way() -> None:
     steps = [step for step in vars(adoption_steps).values() if isinstance(step, Step)]
     steps += [bridge_saved(("br-ex",)), bridge_in_memory(("br-ex",)), drop_ins_removed(("a",))]
@@ -154,41 +125,6 @@ def test_units_are_known_by_their_own_names() -> None:
     assert unit_states("") == {}
 
 
-def test_the_former_chain_is_what_is_loaded_and_not_in_its_place() -> None:
-    assert BEFORE.former == FORMER
-    masked = with_units(BEFORE, ovs_configuration__service=UnitState("masked", "inactive", "masked"))
-    assert masked.former == FORMER[:2]
-    assert BEFORE.unit("no-such.service").load == "not-found"
-
-
-def test_what_runs_and_what_is_enabled() -> None:
-    assert (BEFORE.runs, BEFORE.enabled, BEFORE.ours) == (False, False, ())
-    assert (adopted().runs, adopted().enabled, len(adopted().ours)) == (True, True, 1)
-    dns = with_units(adopted(), nodenet_dnsmasq__service=UnitState("loaded", "active", "static"))
-    assert (adopted().hosts, dns.hosts) == ("", "nodenet-dnsmasq.service")
-    companion = with_units(adopted(), nodenet_hosted__service=UnitState("loaded", "active", "static"))
-    assert companion.hosts == ""
-
-
-def test_the_former_chain_is_in_charge_where_it_is_started_at_boot() -> None:
-    """Also by a unit that requires it. What is masked, started by nothing, or only checks does not configure it."""
-    target = ("kubelet-dependencies.target",)
-    units = {
-        "nodeip-configuration.service": UnitState("loaded", file="static", starters=target),
-        "nmstate-configuration.service": UnitState("loaded", file="disabled"),
-        "ovs-configuration.service": UnitState("loaded", file="enabled"),
-        "on-prem-resolv-prepender.path": UnitState("masked", file="masked", starters=target),
-        "on-prem-resolv-prepender.service": UnitState(
-            "loaded", file="static", starters=("on-prem-resolv-prepender.path",)
-        ),
-        "node-valid-hostname.service": UnitState("loaded", file="enabled"),
-        "nodenet-compat-ovs-configuration.service": UnitState("loaded", file="enabled"),
-    }
-    assert in_charge(units, {}) == ("nodeip-configuration.service", "ovs-configuration.service")
-    assert in_charge(units, {"configure-ovs": "unit:ovs-configuration.service", "nodeip": "skip"}) == ()
-    assert in_charge({}, {}) == ()
-
-
 @pytest.mark.parametrize("nodeip", [UnitState(), UnitState("loaded", file="disabled"), UnitState("masked")])
 @pytest.mark.parametrize("ovs", [UnitState(), UnitState("loaded", file="enabled"), UnitState("masked")])
 def test_a_part_of_the_former_chain_that_publishes_no_node_ips_is_not_in_charge(
@@ -208,10 +144,3 @@ def test_a_trial_holds_the_network_until_it_has_ended(state: TrialState) -> None
     trial = {"state": state.value, "node_file": "worker-0.yml", "who": "root (process 7)"}
     held = "a trial of worker-0.yml holds the network; root (process 7) started it"
     assert open_trial({"trial": trial}) == (held if state in RUNNING else "")
-
-
-def test_without_nodenetd_there_is_no_trial() -> None:
-    """NetworkManager has rolled it back, or does."""
-    trial = {"state": "holding", "node_file": "worker-0.yml", "who": "root"}
-    assert open_trial({"trial": trial, "running": {"now": False}}) == ""
-    assert open_trial({"trial": None}) == open_trial(None) == ""

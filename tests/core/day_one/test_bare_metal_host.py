@@ -100,32 +100,8 @@ def without_inserted(before: str, after: str) -> str:
     return "".join(kept)
 
 
-def test_the_seeds_hosts_get_their_node_files() -> None:
-    made = fill(TEXT, FILES)
-    assert (made.filled, made.same, made.without_file) == (("ostest-master-0", "ostest-master-1"), (), ())
-    found = YAML(typ="safe", pure=True).load(made.text)["platform"]["baremetal"]["hosts"]
-    for host in found:
-        assert host["networkConfig"] == YAML(typ="safe", pure=True).load(FILES[host["name"]])
-    assert without_inserted(TEXT, made.text) == TEXT
-    assert "      hardwareProfile: default\n      networkConfig:\n        interfaces:\n" in made.text
-
-
-def test_a_second_run_changes_nothing() -> None:
-    once = fill(TEXT, FILES)
-    again = fill(once.text, FILES)
-    assert (again.text, again.filled, again.same) == (once.text, (), tuple(FILES))
-
-
 def test_a_host_without_a_node_file_is_named() -> None:
     assert fill(TEXT, {"ostest-master-0": FILES["ostest-master-0"]}).without_file == ("ostest-master-1",)
-
-
-def test_line_endings_and_a_missing_last_newline_are_kept() -> None:
-    windows = TEXT.replace("\n", "\r\n")
-    made = fill(windows, FILES).text
-    assert made.replace("\r\n", "").count("\n") == 0
-    short = "platform:\n  baremetal:\n    hosts:\n    - name: a"
-    assert fill(short, {"a": "interfaces: []\n"}).text == f"{short}\n      networkConfig:\n        interfaces: []\n"
 
 
 @pytest.mark.parametrize(

@@ -16,14 +16,6 @@ def rules(text: str) -> list[str]:
     return [each.rule.word for each in broken("a.yml", block(text))]
 
 
-def test_the_seeds_document_keeps_it() -> None:
-    assert rules(SEED) == []
-
-
-def test_a_document_without_br_ex_is_not_asked() -> None:
-    assert rules("interfaces: [{name: enp2s0, type: ethernet}]\n") == []
-
-
 @pytest.mark.parametrize(
     ("old", "new", "rule"),
     [
@@ -53,11 +45,6 @@ def test_a_route_that_is_not_learned_needs_no_metric() -> None:
 SLB = (Path(__file__).parents[3] / "fixtures/field_documents/slb-bond-below-br-ex.yml").read_text()
 
 
-def test_the_uplink_may_be_behind_a_patch_port() -> None:
-    """br-ex, a patch port, br-phy with a bond of Open vSwitch (openshift-docs#92313)."""
-    assert rules(SLB) == []
-
-
 def test_a_patch_port_to_a_bridge_without_a_link_is_no_uplink() -> None:
     bond = SLB[SLB.index("    - name: bond-phy") : SLB.index("- name: br-ex-to-br-phy\n  type")]
     assert rules(SLB.replace(bond, "")) == ["br-ex-port"]
@@ -66,8 +53,3 @@ def test_a_patch_port_to_a_bridge_without_a_link_is_no_uplink() -> None:
 def test_a_leg_of_the_bond_behind_the_patch_port_has_no_address_of_its_own() -> None:
     leg = "- name: enp2s0\n  type: ethernet\n  state: up\n  ipv4:\n    enabled: true\n    dhcp: true\n"
     assert rules(SLB + leg) == ["br-ex-uplink-address"]
-
-
-def test_patch_ports_in_a_circle_end() -> None:
-    ring = SLB.replace("    - name: bond-phy\n", "    - name: br-ex-to-br-phy\n    - name: bond-phy\n")
-    assert rules(ring) == []

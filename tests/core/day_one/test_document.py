@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,14 +20,6 @@ from nodenet.core.day_one.document import (
     rows,
 )
 from nodenet.core.day_one.reading import ArtefactInvalid
-
-SEED = read((Path(__file__).parents[3] / "fixtures/day_one/seed/ostest-master-0.yml").read_text())
-
-
-def test_the_seeds_document() -> None:
-    (link,) = interfaces(SEED)
-    assert [str(address) for address in addresses(link)] == ["192.168.111.110/24"]
-    assert (is_automatic(link), gateways(SEED), name_servers(SEED)) == (False, ("192.168.111.1",), ("192.168.111.1",))
 
 
 def test_what_is_disabled_or_removed_does_not_count() -> None:
@@ -104,8 +95,3 @@ def test_a_row_says_what_a_file_configures() -> None:
     assert (second.file, second.duplicates) == ("b.yml", ("192.0.2.5",))
     assert [str(address) for address in second.addresses] == ["192.0.2.5/24", "192.0.2.6/24"]
     assert (third.host, third.automatic, third.links) == ("every host without a file of its own", True, ("eth0",))
-
-
-def test_one_address_twice_in_one_file_is_no_duplicate_of_another() -> None:
-    (row,) = rows({"a.yml": static("eth0", "192.0.2.5", "192.0.2.5")})
-    assert row.duplicates == ()

@@ -15,30 +15,6 @@ from nodenet.core.node_file.yaml_text import Block
 SEED = read((Path(__file__).parents[3] / "fixtures/day_one/seed/br-ex/master-0.yml").read_text())
 
 
-def test_the_seeds_bridge_becomes_its_link() -> None:
-    assert early(SEED) == {
-        "interfaces": [
-            {
-                "name": "enp2s0",
-                "type": "ethernet",
-                "state": "up",
-                "ipv4": {"enabled": True, "address": [{"ip": "192.168.111.110", "prefix-length": 24}]},
-                "ipv6": {"enabled": False, "dhcp": False},
-            }
-        ],
-        "dns-resolver": {"config": {"server": ["192.168.111.1"]}},
-        "routes": {
-            "config": [
-                {
-                    "destination": "0.0.0.0/0",
-                    "next-hop-address": "192.168.111.1",
-                    "next-hop-interface": "enp2s0",
-                }
-            ]
-        },
-    }
-
-
 def test_it_can_become_keyfiles_and_is_read_back() -> None:
     text = render(early(SEED))
     made = read(text)

@@ -45,14 +45,6 @@ def test_a_vlan_keeps_its_base_even_where_that_has_no_address() -> None:
     assert document["interfaces"][1]["vlan"] == {"base-iface": "enp2s0", "id": 100}
 
 
-def test_a_port_of_a_vrf_keeps_its_addresses() -> None:
-    vrf = link("blue", "vrf", vrf={"port": ["enp2s0"], "route-table-id": 100}, **OFF)
-    document, _ = of(vrf, link("enp2s0", "ethernet", controller="blue"))
-    assert document["interfaces"][0]["ipv4"] == {"enabled": True, "dhcp": True}
-    assert document["interfaces"][0]["controller"] == "blue"
-    assert document["interfaces"][1]["vrf"] == {"port": ["enp2s0"], "route-table-id": 100}
-
-
 def test_what_is_left_out_is_named() -> None:
     document, left_out = of(
         link("lo", "loopback"),

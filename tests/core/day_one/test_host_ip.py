@@ -22,12 +22,6 @@ def test_a_lease_is_not_an_address() -> None:
     assert of(ipv4={"enabled": True, "dhcp": True, "address": [LEASED]}) == {"ipv4": {"enabled": True, "dhcp": True}}
 
 
-def test_a_static_address_beside_a_lease_is_kept() -> None:
-    static = {"ip": "192.0.2.5", "prefix-length": 24, "mptcp-flags": ["subflow"]}
-    found = of(ipv4={"enabled": True, "dhcp": True, "address": [LEASED, static]})
-    assert found["ipv4"]["address"] == [{"ip": "192.0.2.5", "prefix-length": 24}]
-
-
 def test_what_is_off_is_off_and_link_local_addresses_come_by_themselves() -> None:
     assert of(ipv4={"enabled": False, "dhcp": False}, ipv6={"enabled": True, "address": [LINK_LOCAL]}) == {
         "ipv4": {"enabled": False},
@@ -87,9 +81,3 @@ def test_a_lease_in_each_spelling_of_its_lifetime_is_not_an_address(spelling: st
     """Releases of NMState differ; a leased address that is taken for a static one may be another host's later."""
     leased = {"ip": "192.0.2.6", "prefix-length": 24, spelling: "40218sec"}
     assert of(ipv4={"enabled": True, "dhcp": True, "address": [leased]}) == {"ipv4": {"enabled": True, "dhcp": True}}
-
-
-def test_an_address_for_ever_is_static() -> None:
-    static = {"ip": "192.0.2.6", "prefix-length": 24, "valid-left": "forever"}
-    found = of(ipv4={"enabled": True, "dhcp": False, "address": [static]})
-    assert found["ipv4"]["address"] == [{"ip": "192.0.2.6", "prefix-length": 24}]

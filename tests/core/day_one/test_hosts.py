@@ -2,36 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from core.day_one.trees import block
-from nodenet.core.day_one.links import addresses, child, gateways, is_automatic, is_on, items, present, routes
+from nodenet.core.day_one.links import addresses, gateways, is_on, routes
 from nodenet.core.day_one.machine_config import bare_metal_hosts, cluster_of
-
-SEED = (Path(__file__).parents[3] / "fixtures/day_one/seed/install-config.yaml").read_text()
-
-
-def test_the_seeds_install_config() -> None:
-    cluster, found = cluster_of("i.yaml", block(SEED))
-    assert cluster is not None
-    assert found == []
-    assert [host.name.text for host in cluster.hosts] == ["ostest-master-0", "ostest-master-1"]
-    assert (cluster.platform, [str(each) for each in cluster.networks]) == ("baremetal", ["192.168.111.0/24"])
-    assert [str(each) for each in (*cluster.api_vips, *cluster.ingress_vips)] == ["192.168.111.5"]
-
-
-def test_older_keys_are_read() -> None:
-    text = "networking: {machineCIDR: 192.0.2.0/24}\nplatform: {vsphere: {apiVIP: 192.0.2.2, ingressVIP: 192.0.2.3}}\n"
-    cluster, found = cluster_of("i.yaml", block(text))
-    assert cluster is not None
-    assert found == []
-    assert [str(each) for each in (*cluster.networks, *cluster.api_vips, *cluster.ingress_vips)] == [
-        "192.0.2.0/24",
-        "192.0.2.2",
-        "192.0.2.3",
-    ]
 
 
 @pytest.mark.parametrize(
@@ -96,10 +71,6 @@ def test_addresses_have_their_place_and_what_is_off_is_left_out() -> None:
     assert (address.path, address.is_of_a_host) == ("interfaces[0].ipv4.address[0].ip", True)
 
 
-def test_links_that_are_down_are_not_present() -> None:
-    assert [path for path, _ in present(DOCUMENT)] == ["interfaces[0]"]
-
-
 def test_routes_that_go_do_not_count() -> None:
     assert [path for path, _ in routes(DOCUMENT)] == ["routes.config[0]", "routes.config[1]"]
     assert gateways(DOCUMENT) == ("192.0.2.1",)
@@ -108,12 +79,3 @@ def test_routes_that_go_do_not_count() -> None:
 def test_flags_in_every_spelling() -> None:
     flags = block("a: true\nb: 'true'\nc: 'no'\nd: 0\ne: yes\nf:\ng: false\n")
     assert [is_on(flags, key) for key in "abcdefgh"] == [True, True, False, False, True, False, False, False]
-
-
-def test_automatic_is_dhcp_or_autoconfiguration_that_is_not_switched_off() -> None:
-    assert is_automatic(block("ipv6: {enabled: true, autoconf: true}\n"))
-    assert not is_automatic(block("ipv4: {enabled: false, dhcp: true}\n"))
-
-
-def test_what_is_missing_is_nothing() -> None:
-    assert (child(DOCUMENT, "a", "b"), items(DOCUMENT, "routes", "running")) == (None, ())

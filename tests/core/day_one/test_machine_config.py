@@ -140,11 +140,6 @@ def test_they_are_read_back(platform: str, api: str, ingress: str, network: str,
     assert found.user_managed_lb is managed
 
 
-def test_a_cluster_without_vips_has_none() -> None:
-    found = parse([("x", settings_of(cluster("platform:\n  none: {}\n")).content)]).settings
-    assert (found.platform, found.api_vips, found.cluster_domain) == ("none", (), "")
-
-
 def test_what_nodenetd_refuses_is_refused_here() -> None:
     with pytest.raises(ArtefactInvalid, match=r"^nodenetd would refuse these settings: .*platform = 'mainframe'"):
         settings_of(cluster("platform:\n  mainframe: {}\n"))

@@ -19,9 +19,8 @@ from nodenet.core.day_one.node_rules import (
     shape_of,
     stem,
 )
-from nodenet.core.day_one.rules import Found, Group, Rule, at, misread, of, ordered
+from nodenet.core.day_one.rules import Found, Group, Rule, of, ordered
 from nodenet.core.node_file.finding import Finding, Severity
-from nodenet.core.node_file.yaml_text import Misread
 
 SEED = Path(__file__).parents[3] / "fixtures" / "day_one" / "seed"
 
@@ -61,12 +60,6 @@ def test_an_empty_file_asks_for_nothing() -> None:
     known = judge("a.yml", b"# later\n", Step.BOTH)
     assert known.summary is not None
     assert (known.findings, known.summary.empty) == ((), True)
-
-
-def test_the_steps_have_rules_of_their_own() -> None:
-    content = (SEED / "br-ex" / "master-0.yml").read_bytes().replace(b"  copy-mac-from: enp2s0\n", b"")
-    found = {step: {each.rule.word for each in judge("a.yml", content, step).findings} for step in Step}
-    assert found == {Step.FIRST: {"first-step-open-vswitch"}, Step.SECOND: {"br-ex-mac"}, Step.BOTH: {"br-ex-mac"}}
 
 
 def test_why_the_first_step_cannot_be_derived_is_said_at_the_bridge() -> None:
@@ -171,26 +164,11 @@ def test_a_rule_travels_between_processes() -> None:
 # A finding has its place, quotes the value, and is there once.
 
 
-def test_a_finding_at_a_value_quotes_it() -> None:
-    node = block("a:\n  b: x\n").get("a")
-    value = node.get("b") if node is not None and not hasattr(node, "text") else None
-    assert value is not None
-    found = at(Rule.BAD_MAC, "f.yml", value, "a.b", ("wrong", "Mend it"))
-    assert (found.line, found.column, found.value, found.severity) == (2, 6, "x", Severity.ERROR)
-    assert found.sentence() == "a.b = x: wrong"
-
-
 def test_findings_of_a_node_file_keep_place_and_words() -> None:
     (found,) = of(Rule.NMSTATE_KEY, "f.yml", [Finding("wrong", "Mend it", 3, 4, "a", "b")])
     assert found == Found(Rule.NMSTATE_KEY, "f.yml", "wrong", "Mend it", 3, 4, "a", "b")
     (named,) = of(Rule.KEY_TWICE, "f.yml", [Finding("a is there twice", "Mend it", 3, 4, "a", names_its_key=True)])
     assert named.sentence() == "a is there twice"
-
-
-def test_an_unreadable_text_is_a_template_or_no_yaml() -> None:
-    assert misread("f.yml", Misread("f.yml", "a key must be a plain word", "Mend it", 1, 2)).rule is Rule.NOT_YAML
-    words = "a placeholder of a template was not filled in"
-    assert misread("f.yml", Misread("f.yml", words, "Mend it", 1, 2)).rule is Rule.TEMPLATE
 
 
 def test_they_are_in_order_and_once() -> None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -11,12 +9,6 @@ from hypothesis import strategies as st
 from nodenet.core.day_one import reading
 from nodenet.core.day_one.reading import ArtefactInvalid, Unusual, quick
 from nodenet.core.node_file.yaml_text import Block, Misread, Node, Scalar, load
-
-
-def test_values_have_the_types_of_yaml_1_2() -> None:
-    text = "a: 010\nb: 1e3\nc: 'true'\nd: no\ne: true\nf: 00:11:22:33:44:55\ng: [1, ~]\nh:\n"
-    expected = {"a": "010", "b": 1000.0, "c": "true", "d": "no", "e": True, "f": "00:11:22:33:44:55", "g": [1, None]}
-    assert reading.read("it", text) == {**expected, "h": None}
 
 
 def test_anchors_are_read_by_the_general_reader() -> None:
@@ -49,10 +41,6 @@ def test_documents_of_a_stream_keep_their_lines() -> None:
 # The quick reader returns what the general one returns, or gives up.
 
 
-ROOT = Path(__file__).parents[3]
-FILES = sorted([*(ROOT / "fixtures").rglob("*.y*ml"), *(ROOT / "tests").rglob("*.y*ml")])
-
-
 def without_places_of_nothing(node: Node | None) -> object:
     """Return the tree as plain values with places; nothing at all may stand behind its key or where the next is."""
     if isinstance(node, Scalar):
@@ -77,17 +65,6 @@ def agree(text: str) -> bool:
         raise AssertionError(f"the quick reader takes what is not YAML: {error}") from error
     assert without_places_of_nothing(found) == without_places_of_nothing(expected)
     return True
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(ROOT)))
-def test_files_are_read_alike(path: Path) -> None:
-    agree(path.read_text())
-
-
-def test_what_people_write_is_read_quickly() -> None:
-    documents = [path for path in FILES if "documents" in path.parts or "node_file" in path.parts]
-    assert documents
-    assert [path.name for path in documents if not agree(path.read_text())] == []
 
 
 @pytest.mark.parametrize(

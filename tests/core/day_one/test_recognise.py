@@ -59,11 +59,6 @@ def test_documents_of_other_tools(text: str, words: str) -> None:
     assert found.remedy
 
 
-@pytest.mark.parametrize("text", ["interfaces: []\n", "variant: x\n", "- a\n"])
-def test_other_documents_are_left_to_the_rules_of_nmstate(text: str) -> None:
-    assert other_document("a.yml", block(text)) is None
-
-
 @pytest.mark.parametrize(
     ("text", "place"),
     [

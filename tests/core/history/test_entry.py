@@ -50,12 +50,6 @@ def test_an_entry_is_what_it_was_and_reads_as_the_file() -> None:
     assert replace(GOOD.file, name="worker-0.yml") == read("worker-0.yml", TEXT.encode())
 
 
-def test_an_entry_that_is_too_large_is_kept_without_its_network() -> None:
-    whole = render(GOOD, LARGE)
-    assert parse(render(GOOD, len(whole)), 3) == GOOD
-    assert parse(render(GOOD, len(whole) - 1), 3) == replace(GOOD, network=None)
-
-
 @pytest.mark.parametrize(
     ("content", "said"),
     [

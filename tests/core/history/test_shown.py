@@ -99,20 +99,6 @@ def test_the_list_has_neither_files_nor_networks() -> None:
     assert not {"text", "network", "profiles"} & row.keys()
 
 
-def test_two_entries_are_compared_by_their_files_and_networks() -> None:
-    newer = replace(GOOD, number=4, text="interfaces: []\n# more\n", shown=network(STATE))
-    found = difference(replace(GOOD, shown=network({**STATE, "routes": {}})), newer)
-    assert [line for line in found if line[0] in "+-"] == [
-        "--- @3 worker-0.yml",
-        "+++ @4 worker-0.yml",
-        "+# more",
-        "--- @3 network",
-        "+++ @4 network",
-        "+route 10.99.0.0/16 via 192.0.2.1 on eth0 table 7",
-    ]
-    assert difference(GOOD, GOOD) == []
-
-
 TEXT = b"""interfaces:
 - name: eth0
   type: ethernet
@@ -200,14 +186,6 @@ def test_what_a_file_has_made_is_left_over_once_no_file_names_it() -> None:
 )
 def test_what_nodenet_has_not_made_is_never_left_over(was: dict[str, Any], after: dict[str, Any]) -> None:
     assert not any(owned_after({}, NAMED, was, after).values())
-
-
-def test_what_is_gone_meanwhile_is_forgotten_for_ever() -> None:
-    """An administrator who makes the same bridge by hand afterwards keeps it."""
-    gone = numbered(owned_after(OWNED, NOTHING, AFTER, BEFORE), 13)
-    assert not any(gone.values())
-    assert not any(left_over(OWNED, NOTHING, BEFORE).values())
-    assert not any(left_over({}, NOTHING, AFTER).values())
 
 
 def test_each_thing_keeps_the_number_of_the_entry_that_made_it() -> None:

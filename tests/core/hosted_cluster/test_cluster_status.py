@@ -5,11 +5,9 @@ from ipaddress import ip_address
 from pathlib import Path
 from typing import Any
 
-import pytest
 from ruamel.yaml import YAML
 
 from nodenet.core.hosted_cluster.cluster_status import (
-    HOLDER_SECONDS,
     Seen,
     claims,
     conditions,
@@ -24,7 +22,6 @@ from nodenet.core.hosted_cluster.cluster_status import (
 from nodenet.core.hosted_cluster.node_report import Member, NodeReport, Stack
 from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 from nodenet.core.hosted_services.model import ClusterNode, Mode, Options, Role, Service, Spec
-from nodenet.core.hosted_services.nodes import of_status
 from nodenet.core.hosted_services.report import HostedHealth
 from nodenet.core.hosted_services.resource import GROUP, KIND
 from nodenet.core.hosted_services.vips import REMEDY
@@ -56,30 +53,6 @@ def with_members(*found: Member, **changes: Any) -> Seen:
     return replace(GOOD, members=found, **changes)
 
 
-def test_all_is_well() -> None:
-    assert states(GOOD) == {
-        "Available": ("True", "ApiAnswers"),
-        "Progressing": ("False", "AsExpected"),
-        "Degraded": ("False", "AsExpected"),
-        "Disabled": ("False", "Enabled"),
-        "VerifyFailed": ("False", "AsExpected"),
-    }
-    assert message(GOOD, "Degraded") == "All nodes that report are well"
-
-
-def test_a_platform_with_its_own_services_is_disabled_and_available() -> None:
-    cloud = replace(GOOD, options=replace(OPTIONS, platform="aws"))
-    assert states(cloud) == {
-        "Available": ("True", "Disabled"),
-        "Progressing": ("False", "Disabled"),
-        "Degraded": ("False", "Disabled"),
-        "Disabled": ("True", "Disabled"),
-    }
-    assert message(cloud, "Disabled") == (
-        'No hosted service runs in this cluster: the platform "aws" has its own DNS and load balancers'
-    )
-
-
 def test_a_migration_that_the_settings_stop_is_degraded_with_the_cause() -> None:
     moving = Migration(Phase.SWITCH_DNS, (API,), (LB,), 1, vips=(API,))
     seen = replace(GOOD, options=replace(OPTIONS, api_vips=()), migration=moving)
@@ -93,22 +66,6 @@ def test_a_migration_that_the_settings_stop_is_degraded_with_the_cause() -> None
     assert states(rests)["Degraded"] == ("False", "Disabled")
 
 
-def test_a_report_about_an_object_that_was_deleted_is_named_until_the_node_follows_the_new_one() -> None:
-    """Both may have the same generation; the first record waits for such a node, and the status said nothing."""
-    seen = replace(with_members(member("m0", uid="old"), member("m1", uid="new"), member("w2", Role.WORKER)), uid="new")
-    assert states(seen)["Progressing"] == ("True", "RollingOut")
-    assert message(seen, "Progressing") == "Nodes that follow another generation of the object: m0"
-    assert states(replace(seen, members=seen.members[1:]))["Progressing"][0] == "False"
-
-
-def test_silence_is_unknown_and_no_problem_of_the_others() -> None:
-    gone = member("m0", vips=(API,), alive=False)
-    assert states(with_members(gone))["Available"] == ("Unknown", "NoReport")
-    left = with_members(gone, member("m1", vips=(API,)), member("w2", Role.WORKER, vips=(INGRESS,)))
-    assert states(left)["Degraded"] == ("False", "AsExpected")
-    assert message(left, "Degraded") == "All nodes that report are well. Silent nodes: m0"
-
-
 def test_an_api_that_answers_nowhere_is_not_available() -> None:
     seen = with_members(member("m0", api=False), member("m1", api=None), member("w2", Role.WORKER, api=True))
     assert states(seen)["Available"] == ("False", "ApiDoesNotAnswer")
@@ -120,26 +77,6 @@ def test_an_api_that_answers_nowhere_is_not_available() -> None:
     assert message(external, "Available").startswith("The API does not answer at its external load balancer")
 
 
-@pytest.mark.parametrize(
-    ("changed", "reason", "text"),
-    [
-        (Member(member("m0").node), "WaitingForReports", "Nodes without a report: m0"),
-        (member("m0", generation=1), "RollingOut", "Nodes that follow another generation of the object: m0"),
-        (member("m0", generation=9), "RollingOut", "Nodes that follow another generation of the object: m0"),
-        (
-            member("m0", health=HostedHealth.PROGRESSING),
-            "Starting",
-            "Nodes that have not seen all VIPs on the wire yet: m0",
-        ),
-    ],
-)
-def test_it_is_progressing_until_all_follow(changed: Member, reason: str, text: str) -> None:
-    seen = with_members(changed, member("m1"))
-    assert states(seen)["Progressing"] == ("True", reason)
-    assert message(seen, "Progressing") == text
-    assert states(with_members(replace(changed, alive=False), member("m1")))["Progressing"][0] == "False"
-
-
 def test_two_holders_are_degraded_when_a_node_sees_them_on_the_wire() -> None:
     lagging = with_members(member("m0", vips=(API,)), member("m1", vips=(API,)))
     assert states(lagging)["Degraded"][0] == "False", "the report of before, after a takeover"
@@ -148,18 +85,6 @@ def test_two_holders_are_degraded_when_a_node_sees_them_on_the_wire() -> None:
     assert message(split, "Degraded") == (f"The api VIP 192.0.2.2 has more than one holder: {REMEDY}")
     claimed = with_members(member("m0", vips=(API,)), member("w2", Role.WORKER, split=(API,)))
     assert states(claimed)["Degraded"][0] == "False", "a worker has no say about the API VIP"
-
-
-def test_a_vip_without_a_holder_is_degraded_after_a_takeovers_time() -> None:
-    seen = with_members(member("m0"), member("w2", Role.WORKER, vips=(INGRESS,)), now=100.0)
-    since = lonely({}, seen)
-    assert since == {API: 100.0}
-    soon = replace(seen, lonely=since, now=100.0 + HOLDER_SECONDS - 1)
-    assert states(soon)["Degraded"][0] == "False"
-    late = replace(seen, lonely=lonely(since, replace(seen, now=150.0)), now=100.0 + HOLDER_SECONDS)
-    assert states(late)["Degraded"] == ("True", "NoHolder")
-    assert message(late, "Degraded") == "No node holds the api VIP 192.0.2.2: see `nodenetctl explain vip` on its nodes"
-    assert lonely(since, with_members(member("m0", vips=(API, INGRESS)))) == {}
 
 
 def test_a_restart_does_not_make_a_degraded_cluster_well() -> None:
@@ -209,20 +134,6 @@ def test_a_condition_keeps_its_time_while_its_status_stays() -> None:
 CRD = Path(__file__).parents[3] / "packaging" / "cluster" / "crd-hostednetservices.yaml"
 
 
-def test_owners_and_nodes() -> None:
-    found = status(GOOD, {}, "T1")
-    assert (found["apiServerInternalIpOwner"], found["ingressIpOwner"], found["observedGeneration"]) == ("m0", "w2", 2)
-    assert found["nodes"][0] == {
-        "name": "m0",
-        "role": "control-plane",
-        "addresses": ["192.0.2.10"],
-        "vips": ["192.0.2.2"],
-        "services": [],
-        "healthy": "True",
-        "stack": "nodenet",
-    }
-
-
 def test_nodes_that_were_never_heard_change_the_condition_alone() -> None:
     before = status(GOOD, {}, "T1")
     found = unheard("refused", before, 2, "T2")
@@ -234,11 +145,6 @@ def test_nodes_that_were_never_heard_change_the_condition_alone() -> None:
     ]
     assert unheard("refused", found, 2, "T3") == found
     assert [one["type"] for one in unheard("refused", {}, 1, "T1")["conditions"]] == ["Degraded"]
-
-
-def test_a_right_status_stays() -> None:
-    before = status(GOOD, {}, "T1")
-    assert status(GOOD, before, "T2") == before
 
 
 def test_an_owner_is_empty_when_no_node_holds_the_vip() -> None:
@@ -282,10 +188,6 @@ def test_a_silent_node_is_unknown_and_remembered() -> None:
     }
     assert silent(found) == {"m0"}
     assert silent({}) == silent({"nodes": 5}) == silent({"nodes": [5]}) == frozenset()
-
-
-def test_nodes_read_their_peers_from_it() -> None:
-    assert of_status(status(GOOD, {}, "T")["nodes"]).nodes == tuple(one.node for one in GOOD.members)
 
 
 def schema() -> dict[str, Any]:

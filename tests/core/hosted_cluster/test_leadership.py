@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import pytest
-
 from nodenet.core.hosted_cluster.leases import LEASE_SECONDS, Step, Watched, seen, spec, step
 
 
@@ -36,14 +34,3 @@ def test_another_one_waits_while_the_lease_is_renewed_and_takes_it_when_it_is_no
     same = seen(renewed, lease("a", "2"), 100.0)
     assert step("b", lease("a", "2"), same, 50.0 + LEASE_SECONDS) is Step.TAKE
     assert spec("b", lease("a"), Step.TAKE, "T")["leaseTransitions"] == 4
-
-
-@pytest.mark.parametrize("holder", [None, ""])
-def test_a_lease_that_was_given_back_is_taken_at_once(holder: str | None) -> None:
-    assert step("b", lease(holder), Watched("1", 0.0), 0.0) is Step.TAKE
-
-
-@pytest.mark.parametrize("seconds", [0, -1, "x", None, 10**9])
-def test_a_length_that_makes_no_sense_is_the_usual_one(seconds: object) -> None:
-    assert step("b", lease("a", seconds=seconds), Watched("1", 0.0), LEASE_SECONDS - 1.0) is Step.WAIT
-    assert step("b", lease("a", seconds=seconds), Watched("1", 0.0), float(LEASE_SECONDS)) is Step.TAKE

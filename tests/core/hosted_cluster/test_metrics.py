@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from core.hosted_cluster.test_cluster_status import GOOD
-from metrics_text import parsed
 from nodenet.core.hosted_cluster import metrics
 from nodenet.core.hosted_cluster.cluster_status import status
 from nodenet.core.hosted_cluster.metrics import Figures
-from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
 
 
 def lines(found: object = None) -> list[str]:
@@ -57,14 +53,6 @@ def test_the_leader_shows_what_the_status_says() -> None:
     assert f'nodenet_hosted_vip_owner{{purpose="api",node="{owner}"}} 1' in shown
     nobody = samples({**found, "apiServerInternalIpOwner": ""})
     assert not any('purpose="api"' in line for line in nobody)
-
-
-def test_each_metric_has_its_type_and_each_sample_its_metric() -> None:
-    moved = replace(GOOD, migration=Migration(Phase.EXTERNAL, outcome=Outcome.COMPLETED))
-    text = metrics.text("9.9", Figures(), 7, status(moved, {}, "T"))
-    assert '\nnodenet_hosted_migration{phase="External",outcome="Completed"} 1\n' in text
-    found = parsed(text, metrics.FAMILIES)
-    assert {one.family for one in found} == {family.name for family in metrics.FAMILIES}
 
 
 def test_a_status_that_is_empty_or_was_written_by_another_program_breaks_nothing() -> None:

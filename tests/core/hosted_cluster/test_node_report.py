@@ -11,8 +11,6 @@ from hypothesis import strategies as st
 
 from core.hosted_services.test_report import GOOD, MAC, PLAN
 from nodenet.core.hosted_cluster.node_report import (
-    LONGEST_PROBLEM,
-    MOST_BYTES,
     NodeReport,
     ReportInvalid,
     Stack,
@@ -43,24 +41,6 @@ FULL = NodeReport(
 )
 
 
-def test_what_was_rendered_is_read_again() -> None:
-    assert parse(render(FULL)) == FULL
-    assert parse(render(replace(FULL, api=None, vips=(), generation=0))).api is None
-
-
-def test_a_report_of_a_node_that_knows_no_migration_is_read() -> None:
-    assert "migration" not in render(replace(FULL, migration=None))
-    assert parse(render(replace(FULL, migration=None))).migration is None
-
-
-def test_the_address_of_api_int_is_reported_and_not_known_of_an_older_node() -> None:
-    assert of(GOOD, 3).api_int == PLAN.api_int.addresses == (VIP,)
-    older = replace(FULL, api_int=None, uid="")
-    assert not {"api_int", "uid"} & json.loads(render(older)).keys()
-    assert parse(render(older)) == older
-    assert parse(render(replace(FULL, api_int=()))).api_int == ()
-
-
 @pytest.mark.parametrize(
     "change", [{"attempt": -1}, {"attempt": "1"}, {"phase": "Fast"}, {"ready": 1}, {"lost": None}, {"problem": "x\ny"}]
 )
@@ -89,12 +69,6 @@ def test_two_holders_and_another_stack_are_seen() -> None:
     waits = {Service.KEEPALIVED: ServiceState(wanted=True, running=False, problem="waits: static pod keepalived")}
     found = of(replace(GOOD, services=waits), 0)
     assert (found.stack, found.services) == (Stack.OTHER, ())
-
-
-def test_problems_are_short_lines() -> None:
-    found = of(replace(GOOD, problems=("a\nb", "x" * 999, "c", "d")), 0)
-    assert found.problems == ("a b", "x" * (LONGEST_PROBLEM - 3) + "...", "c")
-    assert len(render(found)) < MOST_BYTES
 
 
 def changed(**parts: Any) -> str:

@@ -22,8 +22,8 @@ from nodenet.core.hosted_services.api_int import (
     render_trial,
     ways,
 )
-from nodenet.core.hosted_services.migration import Migration, Outcome, Phase
-from nodenet.core.hosted_services.model import ClusterNode, Here, Inputs, Mode, Options, Origin, Role, Spec
+from nodenet.core.hosted_services.migration import Migration, Phase
+from nodenet.core.hosted_services.model import Here, Inputs, Mode, Options, Origin, Spec
 from nodenet.core.ip import IPAddress
 
 BALANCER = frozenset({ip_address("192.0.2.200")})
@@ -81,16 +81,6 @@ GONE = (BALANCER, BALANCER | OTHER)
 """The load balancer alone, and together with that of before."""
 
 
-def test_a_file_about_another_balancer_says_nothing() -> None:
-    assert parse_trial(render_trial(Trial(BALANCER, Way.VIP, BALANCER)), OTHER) == Trial(OTHER)
-
-
-def test_a_file_of_an_older_nodenet_names_the_dead_by_their_addresses_alone() -> None:
-    content = b'{"addresses": ["192.0.2.200"], "way": "vip"}'
-    assert dead(content) == BALANCER
-    assert render_trial(Trial(BALANCER, Way.VIP, BALANCER)).strip() == content
-
-
 @pytest.mark.parametrize(
     "content",
     [
@@ -138,20 +128,7 @@ def test_without_a_resource_it_is_the_vip() -> None:
     )
 
 
-def test_another_address_is_an_external_load_balancer() -> None:
-    found = api_int(Inputs(OPTIONS, Here("master-0"), Spec(api_int_addresses=(EXTERNAL,)), Origin.LIVE))
-    assert (found.addresses, found.origin, found.mode) == ((EXTERNAL,), Origin.LIVE, Mode.EXTERNAL)
-
-
 ASKED = Inputs(OPTIONS, Here("master-0"), Spec(api_int_addresses=(EXTERNAL,)), Origin.LIVE)
-
-
-def test_one_that_is_dead_since_the_boot_gives_its_name_to_the_vip_and_is_still_the_one_to_ask() -> None:
-    found = api_int(replace(ASKED, dead=frozenset({EXTERNAL})))
-    assert (found.addresses, found.mode) == ((VIP,), Mode.SELF_HOSTED)
-    assert found.problem
-    assert ways(replace(ASKED, dead=frozenset({EXTERNAL}))) == ((EXTERNAL,), (VIP,))
-    assert api_int(replace(ASKED, dead=frozenset({VIP}))).mode is Mode.EXTERNAL, "another one was dead"
 
 
 def test_no_load_balancer_is_asked_where_the_vip_has_the_name() -> None:
@@ -168,19 +145,6 @@ def moving(phase: Phase, origin: IPAddress, target: IPAddress, *dead: IPAddress)
     return replace(ASKED, spec=spec, dead=frozenset(dead))
 
 
-def test_in_a_migration_the_load_balancer_of_before_takes_the_place_of_a_dead_one_and_then_the_vip() -> None:
-    for gone, used in (((), EXTERNAL), ((EXTERNAL,), BEFORE), ((EXTERNAL, BEFORE), VIP)):
-        found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, EXTERNAL, *gone))
-        assert found.addresses == (used,)
-        assert found.mode is (Mode.SELF_HOSTED if used == VIP else Mode.EXTERNAL)
-    found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, EXTERNAL, EXTERNAL))
-    assert found.problem == (
-        "The external load balancer 192.0.2.200 does not answer, and api-int is the external load balancer "
-        "192.0.2.201 until it does: see to the load balancer, or remove apiintIpAddress"
-    )
-    assert ways(moving(Phase.VERIFY, BEFORE, EXTERNAL)) == ((BEFORE,), (VIP,), (EXTERNAL,)), "not verified yet"
-
-
 def test_in_a_migration_back_the_load_balancer_takes_the_place_of_a_dead_vip() -> None:
     found = api_int(moving(Phase.DRAIN_EXTERNAL, BEFORE, VIP, VIP))
     assert (found.addresses, found.mode, found.origin) == ((BEFORE,), Mode.EXTERNAL, Origin.LIVE)
@@ -189,26 +153,3 @@ def test_in_a_migration_back_the_load_balancer_takes_the_place_of_a_dead_vip() -
         "does: see `nodenetctl explain vip`"
     )
     assert ways(moving(Phase.SELF_HOSTED, BEFORE, VIP)) == ((VIP,),), "it may be gone"
-
-
-def test_what_the_object_asks_for_takes_the_place_of_a_dead_vip() -> None:
-    assert ways(moving(Phase.VERIFY, VIP, EXTERNAL)) == ((VIP,), (EXTERNAL,))
-    failed = Migration(Phase.SELF_HOSTED, (VIP,), (VIP,), 1, outcome=Outcome.VERIFY_FAILED)
-    rest = replace(ASKED, spec=replace(ASKED.spec, migration=failed))
-    assert ways(rest) == ((VIP,), (EXTERNAL,))
-    assert ways(replace(rest, nodes=(ClusterNode("m0", (EXTERNAL,), Role.CONTROL_PLANE),))) == ((VIP,),)
-
-
-def test_a_load_balancer_of_before_that_cannot_be_right_takes_no_place() -> None:
-    taken = replace(
-        moving(Phase.DRAIN_EXTERNAL, BEFORE, VIP), nodes=(ClusterNode("m0", (BEFORE,), Role.CONTROL_PLANE),)
-    )
-    assert ways(taken) == ((VIP,),)
-
-
-@pytest.mark.parametrize(("role", "mode"), [(Role.WORKER, Mode.EXTERNAL), (Role.CONTROL_PLANE, Mode.SELF_HOSTED)])
-def test_a_worker_that_claims_the_balancer_s_address_is_named_and_changes_nothing(role: Role, mode: Mode) -> None:
-    """Kubelet of a worker reports its addresses itself: it could otherwise take the name from the load balancer."""
-    found = api_int(replace(ASKED, nodes=(ClusterNode("n0", (EXTERNAL,), role),)))
-    assert found.mode is mode
-    assert found.problem == ("apiintIpAddress 192.0.2.200 is the address of node n0: name the load balancer's address")

@@ -15,10 +15,8 @@ from nodenet.core.hosted_services.cluster import (
     Cluster,
     asked,
     choose,
-    is_usable,
     known,
     led_on,
-    migration_in,
     parse_cached,
     render_cached,
 )
@@ -52,12 +50,6 @@ def test_the_record_goes_on_under_a_spec_that_is_not_valid() -> None:
     assert led_on(good, made(WRONG, SWITCH)) == made(GOOD, SWITCH)
     assert led_on(None, made(WRONG, SWITCH)) is None
     assert led_on(good, made(WRONG, {"phase": "Fast"})) is good, "a record that cannot be read replaces none"
-
-
-@pytest.mark.parametrize("document", [None, {}, {"status": None}, {"status": {"migration": "Verify"}}, "x"])
-def test_an_object_of_another_shape_has_no_record(document: Any) -> None:
-    assert migration_in(document) is None
-    assert not is_usable(document)
 
 
 def test_an_edit_and_a_phase_are_taken_at_once_and_nodes_are_not() -> None:
@@ -94,15 +86,6 @@ def test_an_empty_list_of_nodes_is_none() -> None:
     assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.CACHE)
 
 
-def test_a_list_without_the_control_plane_does_not_replace_one_with_it() -> None:
-    """The workers that register first would otherwise end the VIP by which all others register."""
-    master = ClusterNode("master-0", (ip_address("192.0.2.10"),), Role.CONTROL_PLANE)
-    chosen = choose({}, {Origin.LIVE: (NODE,), Origin.FILE: (master, NODE)})
-    assert (chosen.nodes, chosen.nodes_origin) == ((master, NODE), Origin.FILE)
-    chosen = choose({}, {Origin.LIVE: (NODE,), Origin.FILE: ()})
-    assert (chosen.nodes, chosen.nodes_origin) == ((NODE,), Origin.LIVE), "its control plane is elsewhere"
-
-
 DOMAIN = "ostest.example.com"
 CACHED = Cached({"spec": {"ingressHa": "Disabled"}}, DOMAIN, "4711", 3, "boot-1")
 
@@ -110,12 +93,6 @@ CACHED = Cached({"spec": {"ingressHa": "Disabled"}}, DOMAIN, "4711", 3, "boot-1"
 def test_what_was_written_is_read() -> None:
     assert parse_cached(render_cached(CACHED), DOMAIN) == CACHED
     assert render_cached(CACHED) == render_cached(parse_cached(render_cached(CACHED), DOMAIN))
-
-
-@pytest.mark.parametrize("length", range(0, len(render_cached(CACHED)) - 1, 7))
-def test_a_torn_file_is_not_used(length: int) -> None:
-    with pytest.raises(CacheInvalid, match="its checksum is wrong"):
-        parse_cached(render_cached(CACHED)[:length], DOMAIN)
 
 
 def test_another_clusters_file_is_not_used() -> None:
@@ -146,25 +123,6 @@ def node(name: str, address: str = "192.0.2.10", *labels: str) -> dict[str, Any]
 
 
 MASTER = "node-role.kubernetes.io/control-plane"
-
-
-def test_the_api_outranks_the_cache_and_each_part_is_chosen_for_itself() -> None:
-    cluster = Cluster(
-        {Origin.CACHE: resource({"ingressHa": "Disabled"})},
-        {Origin.LIVE: [node("m0", "192.0.2.10", MASTER)], Origin.CACHE: [node("old")]},
-    )
-    inputs = known(cluster, OPTIONS, HERE).inputs
-    assert (inputs.spec.ingress_ha, inputs.spec_origin) == (False, Origin.CACHE)
-    assert ([one.name for one in inputs.nodes], inputs.nodes_origin) == (["m0"], Origin.LIVE)
-
-
-def test_peers_come_from_the_status_where_no_list_is_allowed() -> None:
-    """This node's own Node says its role only: a list of one would make it a cluster of its own."""
-    listed = [{"name": "m0", "role": "control-plane", "addresses": ["192.0.2.10"]}]
-    cluster = Cluster({Origin.LIVE: resource({}, listed)}, own=node("m0", "192.0.2.10", MASTER))
-    assert [one.name for one in known(cluster, OPTIONS, HERE).inputs.nodes] == ["m0"]
-    alone = known(Cluster(own=node("m0", "192.0.2.10", MASTER)), OPTIONS, HERE).inputs
-    assert (alone.nodes, alone.options.role) == ((), Role.CONTROL_PLANE)
 
 
 def test_an_explicit_role_wins_over_the_labels() -> None:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import subprocess
 from dataclasses import replace
 from ipaddress import ip_address, ip_interface, ip_network
 
@@ -12,7 +9,7 @@ import pytest
 
 from nodenet.core.boot.outcome import Facts
 from nodenet.core.hosted_services import dns
-from nodenet.core.hosted_services.dns import REMOVAL, SYSCTLS, forwarding_link, open_questions, outside, rules, to_set
+from nodenet.core.hosted_services.dns import SYSCTLS, forwarding_link, open_questions, outside, rules, to_set
 from nodenet.core.hosted_services.model import ON_PREMISES, Here, Place
 from nodenet.core.hosted_services.units import Running
 from nodenet.core.ip import Family
@@ -54,14 +51,6 @@ KINDS = {"card": "system", "pod": "", "internal": "internal", "tunnel": "geneve"
 def ports(**names: str) -> tuple[OvsPort, ...]:
     """Return the ports of a bridge: a name for each kind."""
     return tuple(OvsPort(name, (OvsInterface(name, KINDS[kind]),)) for kind, name in names.items())
-
-
-def test_a_rule_for_each_family_and_the_loopback_addresses() -> None:
-    made = rules(HERE, ("br-ex", "eth1"))
-    assert 'iifname { "br-ex", "eth1" } ip daddr 192.0.2.10 meta l4proto { tcp, udp } th dport 53 reject\n' in made
-    assert 'iifname { "br-ex", "eth1" } ip6 daddr 2001:db8::10 meta l4proto { tcp, udp } th dport 53 reject\n' in made
-    assert 'iifname != "lo" ip daddr 127.0.0.1 meta l4proto { tcp, udp } th dport 53 drop\n' in made
-    assert made.startswith(REMOVAL)
 
 
 def test_a_link_s_name_cannot_write_into_the_rules() -> None:
@@ -139,28 +128,6 @@ def test_a_bridge_of_open_vswitch_is_outside_whatever_its_name_is() -> None:
     )
     assert outside(HERE, found, bridges) == ("br-ex", "eth1", "fast0", "ovs0", "storage")
     assert open_questions(HERE, found) == {"br-pods0", "eth1", "fast0", "ovs0", "storage"}
-
-
-def test_where_open_vswitch_has_the_node_ip_alone_its_database_is_not_asked() -> None:
-    found = snapshot(Link(1, "eth0", master="ovs-system"), Link(2, "br-ex", kind="openvswitch"), br_ex="192.0.2.10/24")
-    assert open_questions(HERE, found) == frozenset()
-
-
-def test_the_card_of_a_node_that_is_a_container_is_outside() -> None:
-    found = snapshot(
-        Link(2, "eth0", kind="veth"), Link(3, "eth1", kind="veth"), eth0="192.0.2.10/24", eth1="198.51.100.1/24"
-    )
-    here = Here("n", {Family.IPV4: Place(V4.address, "eth0", V4.network)})
-    assert outside(here, found) == ("eth0", "eth1")
-
-
-@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("nft") is None, reason="needs root and nft")
-def test_nft_accepts_the_rules_twice_and_their_removal() -> None:
-    made = (rules(HERE, ("br-ex", "eth1")) + rules(HERE, ("a b",))) * 2 + REMOVAL * 2
-    done = subprocess.run(
-        ["unshare", "--net", "nft", "-f", "-"], input=made, capture_output=True, text=True, check=False
-    )
-    assert (done.returncode, done.stderr) == (0, "")
 
 
 NODE_IP = ip_address("192.0.2.5")

@@ -6,7 +6,7 @@ from ipaddress import ip_address, ip_network
 import pytest
 
 from nodenet.core.hosted_services.api_int import api_int
-from nodenet.core.hosted_services.dnsmasq import MOST, NO_SERVER, hosts, is_believed, receivers, servers
+from nodenet.core.hosted_services.dnsmasq import NO_SERVER, hosts, is_believed, receivers, servers
 from nodenet.core.hosted_services.model import (
     ClusterNode,
     Here,
@@ -28,12 +28,6 @@ SITE = (ip_address("10.0.0.1"), ip_address("fe80::1%eth0"))
 
 
 ALONE = Inputs(Options(cluster_domain="c.example.com"), Here("m0"))
-
-
-def test_the_servers_of_the_site() -> None:
-    assert servers(SITE, None, ALONE) == (("10.0.0.1",), ("fe80::1%eth0",))
-    assert servers((*SITE, SITE[0]), None, ALONE) == servers(SITE, None, ALONE)
-    assert len(servers((ip_address(f"10.0.0.{i}") for i in range(1, 99)), None, ALONE)) == MOST
 
 
 def test_the_cluster_s_own_server_is_asked_for_its_domain_only() -> None:

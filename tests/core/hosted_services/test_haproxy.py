@@ -27,7 +27,6 @@ from nodenet.core.hosted_services.haproxy import (
     TABLE,
     Server,
     alive,
-    backends,
     configuration,
     ports,
     render_states,
@@ -37,11 +36,6 @@ from nodenet.core.hosted_services.plan import plan
 CASE = read_inputs(CASES / "control-plane")
 FEW = 40
 PATIENCE_SECONDS = 20.0
-
-
-def test_the_backends_have_the_family_of_the_first_node_ip() -> None:
-    listed = [(name, str(address)) for name, address in backends(read_inputs(CASES / "dual-stack-control-plane"))]
-    assert listed == [("master-0", "192.0.2.10"), ("master-1", "192.0.2.11"), ("master-2", "192.0.2.12")]
 
 
 def test_every_check_is_verified_by_the_clusters_authority() -> None:
@@ -114,12 +108,6 @@ def test_clients_that_take_every_connection_take_none_of_the_health_check(tmp_pa
         assert is_ready(tmp_path)
 
 
-def test_the_health_check_is_open_to_haproxy_s_group_alone(tmp_path: Path, balancer: int) -> None:
-    """Any user of the node could otherwise take all connections of the check."""
-    assert balancer
-    assert os.stat(tmp_path / "ready.sock").st_mode & 0o777 == 0o660  # noqa: PTH116
-
-
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 def test_the_table_is_replaced_and_removed_as_a_whole() -> None:
     """Applied twice it is the same; removed twice it is no error; another table is not touched."""
@@ -156,15 +144,6 @@ M0, M1, M2 = (("m0", ip_address("192.0.2.10")), ("m1", ip_address("2001:db8::11"
 MOVED = ("m0", ip_address("192.0.2.99"))
 
 
-def test_what_haproxy_says_of_its_servers() -> None:
-    assert alive(ANSWER) == {M0: True, M1: False, M2: True}
-
-
-@pytest.mark.parametrize("answer", ["", "Permission denied\n", "3 api 1 m0 host 2 " + REST, "3 api 1 m0 192.0.2.10 2"])
-def test_what_cannot_be_understood_is_left_out(answer: str) -> None:
-    assert alive(answer) == {}
-
-
 @given(st.text())
 def test_any_answer_is_taken(answer: str) -> None:
     alive(answer)
@@ -186,7 +165,3 @@ def test_which_servers_begin_as_stopped(servers: tuple[Server, ...], stopped: tu
     assert first == "1"
     assert tuple(line.split()[3] for line in lines) == stopped
     assert all(len(line.split()) == 20 and line.split()[18] == "6443" for line in lines)
-
-
-def test_without_an_answer_all_begin_as_alive() -> None:
-    assert render_states((M0, M1), {}, 6443) == "1\n"

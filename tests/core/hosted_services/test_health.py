@@ -40,20 +40,6 @@ def certificate(*validity: tuple[int, bytes], first: tuple[tuple[int, bytes], ..
 BEGIN = (UTC_TIME, b"250101000000Z")
 
 
-@pytest.mark.parametrize(
-    ("end", "year"),
-    [
-        ((UTC_TIME, b"261105093000Z"), 2026),
-        ((UTC_TIME, b"491105093000Z"), 2049),
-        ((UTC_TIME, b"501105093000Z"), 1950),
-        ((GENERALIZED_TIME, b"20501105093000Z"), 2050),
-    ],
-)
-def test_the_second_time_of_the_validity(end: tuple[int, bytes], year: int) -> None:
-    assert valid_until(certificate(BEGIN, end)) == f"{year}1105093000Z"
-    assert valid_until(certificate(BEGIN, end, first=(SERIAL,))) == f"{year}1105093000Z"
-
-
 GOOD = certificate(BEGIN, (UTC_TIME, b"261105093000Z"))
 
 

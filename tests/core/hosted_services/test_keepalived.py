@@ -52,26 +52,8 @@ def test_on_openstack_the_vips_of_one_purpose_are_on_one_node() -> None:
     assert "vrrp_sync_group" not in (configuration(alone, vip_duties(alone)) or "")
 
 
-@pytest.mark.parametrize("directory", directories(), ids=lambda path: path.name)
-def test_only_peers_are_heard_and_the_bus_is_not_joined(directory: Path) -> None:
-    """VRRP has no authentication: without the check, one packet with priority 254 from anywhere takes the VIP off."""
-    inputs = read_inputs(directory)
-    text = configuration(inputs, vip_duties(inputs))
-    assert text is None or ("    vrrp_check_unicast_src\n" in text and "enable_dbus" not in text)
-
-
 def made(inputs: Inputs) -> str:
     return guard_rules(inputs, vip_duties(inputs)) or ""
-
-
-def test_the_peers_of_each_family_are_accepted_on_the_link_of_the_vip_and_everything_else_is_dropped() -> None:
-    text = made(read_inputs(CASES / "dual-stack-control-plane"))
-    four, six, last = (line.strip() for line in text.splitlines() if "l4proto" in line)
-    assert four.startswith('iifname "br-ex" ip saddr { 192.0.2.11, ')
-    assert four.endswith("} ip ttl 255 meta l4proto 112 accept")
-    assert six.startswith('iifname "br-ex" ip6 saddr { 2001:db8::11, ')
-    assert six.endswith("} ip6 hoplimit 255 meta l4proto 112 accept")
-    assert last == "meta l4proto 112 drop"
 
 
 def test_beside_the_former_stack_any_hop_limit_of_ipv6_is_accepted_from_the_peers() -> None:

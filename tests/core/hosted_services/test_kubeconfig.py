@@ -87,19 +87,6 @@ def test_a_file_that_names_the_files_of_its_secrets_may_be_read_by_all() -> None
 
 
 @pytest.mark.parametrize(
-    ("written", "meant"),
-    [
-        ("https://192.0.2.2:6443", "https://192.0.2.2:6443"),
-        ("https://[2001:db8::2]:6443/", "https://[2001:db8::2]:6443"),
-        ("https://api.example.com", "https://api.example.com:443"),
-        ("https://host:6443/k8s/c1", "https://host:6443/k8s/c1"),
-    ],
-)
-def test_servers(written: str, meant: str) -> None:
-    assert read(f'server: "{written}"').server == meant
-
-
-@pytest.mark.parametrize(
     ("cluster", "user", "reason"),
     [
         ('server: "http://api:80"', "token: x", "server is 'http://api:80'; expected https://HOST:PORT"),

@@ -44,11 +44,6 @@ def test_two_holders_are_counted() -> None:
     assert value(found, "nodenet_hosted_problems") == 1
 
 
-def test_what_is_not_known_is_absent() -> None:
-    assert value(replace(GOOD, reachable=None), "nodenet_hosted_api_reachable") is None
-    assert value(GOOD, "nodenet_hosted_service_healthy", service="keepalived") is None
-
-
 def test_every_metric_has_a_value_somewhere() -> None:
     haproxy = ServiceState(wanted=True, running=True, healthy=False)
     found = replace(GOOD, services={**GOOD.services, Service.HAPROXY: haproxy})

@@ -13,9 +13,7 @@ from nodenet.core.hosted_services.cluster import Cluster, known
 from nodenet.core.hosted_services.migration import (
     AT_REST,
     Migration,
-    Outcome,
     Phase,
-    is_own,
     parse,
     render,
 )
@@ -60,24 +58,6 @@ def test_each_phase_on_a_control_plane_node(phase: Phase, way: Any, wanted: Any)
     assert planned(phase, *way) == (str(address), *rest)
 
 
-@pytest.mark.parametrize("phase", [Phase.SWITCH_DNS, Phase.REDIRECT_OFF, Phase.DRAIN_HAPROXY, Phase.EXTERNAL])
-def test_a_load_balancer_that_has_lost_the_name_gives_everything_back(phase: Phase) -> None:
-    assert planned(phase, *OUT, dead=frozenset({LB})) == (str(VIP), Mode.SELF_HOSTED, True, True)
-
-
-def test_between_two_external_ones_haproxy_is_off() -> None:
-    other = (ip_address("192.0.2.201"),)
-    assert planned(Phase.VERIFY, (LB,), other) == (str(LB), Mode.EXTERNAL, False, False)
-    assert planned(Phase.DRAIN_EXTERNAL, (LB,), other) == ("192.0.2.201", Mode.EXTERNAL, False, False)
-
-
-def test_an_edit_moves_nothing_while_the_record_says_otherwise() -> None:
-    inputs = read_inputs(CASES / "control-plane")
-    asked = replace(inputs.spec, api_int_addresses=(LB,), migration=Migration(Phase.SELF_HOSTED, (VIP,), (VIP,)))
-    assert plan(replace(inputs, spec=asked)).api_int.addresses == (VIP,)
-    assert plan(replace(inputs, spec=replace(asked, migration=None))).api_int.addresses == (LB,)
-
-
 @pytest.mark.parametrize("way", [(OLD, (LB,)), ((LB,), OLD)], ids=["out", "in"])
 @pytest.mark.parametrize("phase", [phase for phase in Phase if phase not in AT_REST])
 def test_an_operator_with_older_vips_than_the_nodes_stops_no_haproxy(phase: Phase, way: Any) -> None:
@@ -105,15 +85,6 @@ def test_an_operator_with_older_vips_than_the_nodes_stops_no_haproxy(phase: Phas
         f"The settings of nodenet-operator have the API VIP {OLD[0]}, and those of this node have {vip}: make "
         "`api_vips` the same in both"
     )
-
-
-def test_a_record_is_read_as_it_was_written() -> None:
-    made = Migration(Phase.SWITCH_DNS, (VIP,), (LB,), 3, 2, Outcome.ROLLED_BACK, "2026-01-01T00:00:00Z", "text", (VIP,))
-    assert parse({"status": {"migration": render(made)}}) == made
-    assert parse({"status": {"migration": {"phase": "External", "from": [], "to": []}}}) == Migration(Phase.EXTERNAL)
-    assert parse({"status": {}}) is None
-    assert parse({}) is None
-    assert parse(None) is None
 
 
 @pytest.mark.parametrize(
@@ -149,11 +120,3 @@ def test_a_record_that_is_no_object_is_refused(found: object) -> None:
 
 def test_a_long_message_is_cut() -> None:
     assert len(render(Migration(Phase.EXTERNAL, message="x" * 5000))["message"]) == 2048
-
-
-def test_whose_addresses() -> None:
-    assert is_own((), (VIP,))
-    assert is_own((VIP,), (VIP,))
-    assert not is_own((LB,), (VIP,))
-    assert not is_own((VIP,), ())
-    assert {phase for phase in Phase if Migration(phase).at_rest} == AT_REST

@@ -10,32 +10,18 @@ from nodenet.core.hosted_services.model import (
     TEXTS,
     UNITS,
     Options,
-    Purpose,
     Role,
     Service,
     Spec,
     expected,
     here,
     likely,
-    of_family,
     options_of,
 )
 from nodenet.core.ip import Family
 from nodenet.core.kernel.snapshot import Address, Link, NextHop, Route, Snapshot
 from nodenet.core.settings.model import Enabled, Settings
 from nodenet.core.settings.parse import parse
-
-BOTH = (ip_address("2001:db8::2"), ip_address("192.0.2.2"))
-
-
-def test_one_address_of_a_family_is_found() -> None:
-    assert [of_family(BOTH, family) for family in Family] == [BOTH[1], BOTH[0]]
-    assert of_family(BOTH[:1], Family.IPV4) is None
-
-
-def test_each_purpose_has_its_vips() -> None:
-    options = Options(api_vips=BOTH[:1], ingress_vips=BOTH[1:])
-    assert {purpose: options.vips(purpose) for purpose in Purpose} == {Purpose.API: BOTH[:1], Purpose.INGRESS: BOTH[1:]}
 
 
 def test_fields_that_are_disabled_are_named_as_in_the_resource() -> None:
@@ -84,15 +70,6 @@ def test_every_option_follows_its_setting() -> None:
 
 V4, V6 = ip_address("192.0.2.10"), ip_address("2001:db8::10")
 BRIDGE, CARD = Link(2, "br-ex"), Link(3, "eth0", master="ovs-system")
-
-
-def test_a_place_has_the_link_and_the_subnet_of_its_address() -> None:
-    found = here("m0", [V4, V6], Snapshot((BRIDGE,), (Address(V4, 24, "br-ex"), Address(V6, 64, "br-ex")), ()))
-    assert {family: (place.link, str(place.network)) for family, place in found.places.items()} == {
-        Family.IPV4: ("br-ex", "192.0.2.0/24"),
-        Family.IPV6: ("br-ex", "2001:db8::/64"),
-    }
-    assert found.addresses == (V4, V6)
 
 
 def test_during_the_move_to_a_bridge_the_bridge_carries_it() -> None:

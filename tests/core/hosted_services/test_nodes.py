@@ -31,13 +31,6 @@ def test_names_addresses_and_roles_are_read() -> None:
     )
 
 
-def test_the_operators_list_is_read() -> None:
-    found = of_status(
-        [{"name": "worker-0", "role": "worker", "addresses": ["192.0.2.20"]}, {"name": "x", "role": "king"}]
-    )
-    assert found == NodeList((ClusterNode("worker-0", (ip_address("192.0.2.20"),), Role.WORKER),), 1)
-
-
 @pytest.mark.parametrize(
     "name",
     [

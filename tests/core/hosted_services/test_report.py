@@ -49,23 +49,12 @@ def test_every_vip_seen_once_and_no_problem_is_ok() -> None:
     assert (found["vips"][0]["here"], found["vips"][0]["stance"]) == (False, "candidate")
 
 
-def test_a_vip_that_was_not_seen_yet_is_progressing() -> None:
-    assert replace(GOOD, sightings={}).health is HostedHealth.PROGRESSING
-
-
 def test_two_holders_are_degraded_and_named() -> None:
     vip = PLAN.vips[0].address
     split = SEEN | {vip: Sighting(vip, here=True, others=frozenset({MAC}))}
     found = replace(GOOD, sightings=split)
     assert found.health is HostedHealth.DEGRADED
     assert found.all_problems == (f"The VIP {vip} has 2 holders, master-0 and master-1 ({MAC}): {REMEDY}",)
-
-
-def test_an_api_that_does_not_answer_through_the_vip_is_degraded() -> None:
-    assert replace(GOOD, reachable=False).all_problems == (
-        "The API does not answer through its VIP: see `nodenetctl explain vip`",
-    )
-    assert replace(GOOD, reachable=None).health is HostedHealth.OK
 
 
 @pytest.mark.parametrize(
@@ -91,10 +80,6 @@ def test_a_platform_without_hosted_services_is_disabled_whatever_else_is() -> No
     made = plan(read_inputs(CASES / "platform-aws"))
     found = Report(made, "n", problems=("x",))
     assert (found.health, found.phase) == (HostedHealth.DISABLED, "Disabled")
-
-
-def test_an_external_load_balancer_is_a_phase_of_its_own() -> None:
-    assert Report(plan(read_inputs(CASES / "api-int-is-external")), "n").phase == "External"
 
 
 VIP, LB = PLAN.vips[0].address, ip_address("192.0.2.200")
@@ -162,17 +147,6 @@ def test_a_migration_is_shown_while_it_moves_waits_or_has_failed() -> None:
 VIPS = (ip_address("192.0.2.2"), ip_address("192.0.2.3"))
 
 
-def test_a_vip() -> None:
-    assert explain("vip", document(GOOD)) == (
-        "The api VIP 192.0.2.2 is held by master-1",
-        "  This node may hold it: br-ex has its subnet 192.0.2.0/24",
-        "  It takes part in VRRP",
-        "The ingress VIP 192.0.2.3 is held by master-1",
-        "  This node may hold it: br-ex has its subnet 192.0.2.0/24",
-        "  It takes part in VRRP",
-    )
-
-
 def test_a_vip_that_is_not_taken_because_keepalived_cannot_use_the_node_ip() -> None:
     found = document(replace(GOOD, muted=frozenset(VIPS[1:])))
     assert (explain("vip", found) or ())[2:] == (
@@ -205,16 +179,6 @@ def test_api_int_of_an_address_that_takes_the_place_of_a_dead_one() -> None:
         "load balancer, or remove apiintIpAddress"
     )
     assert explain("api-int", dead) == ("api-int is 192.0.2.2", why)
-
-
-def test_api_int_while_haproxy_serves_the_connections_that_it_has() -> None:
-    inputs = read_inputs(CASES / "api-int-is-external")
-    way = Migration(Phase.DRAIN_HAPROXY, inputs.options.api_vips, inputs.spec.api_int_addresses, 1)
-    running = {Service.HAPROXY: ServiceState(wanted=True, running=True)}
-    made = plan(replace(inputs, spec=replace(inputs.spec, migration=way)))
-    assert (explain("api-int", document(Report(made, "master-0", services=running))) or ())[2] == (
-        "It is not a VIP of the cluster: an external load balancer serves the API, and haproxy still runs"
-    )
 
 
 def test_services() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 from dataclasses import replace
 from ipaddress import ip_address
 from itertools import pairwise
@@ -30,10 +29,6 @@ def document(spec: object = None, **changed: object) -> dict[str, Any]:
     return {**made, **changed}
 
 
-def test_an_empty_spec_is_the_default() -> None:
-    assert spec_of(document({})) == spec_of(document()) == Spec()
-
-
 def test_every_switch_and_address_is_read() -> None:
     dns = {"nodesResolution": "Disabled", "appsResolution": "Disabled", "apiInt": "Disabled"}
     found = spec_of(document({"dns": dns, "apiintIpAddress": "192.0.2.9", "ingressHa": "Disabled"}))
@@ -44,13 +39,6 @@ def test_every_switch_and_address_is_read() -> None:
         ingress_ha=False,
         api_int_addresses=(ip_address("192.0.2.9"),),
     )
-
-
-def test_the_first_proposals_capitals_and_place_are_read() -> None:
-    old = document(
-        {"dns": {"apiintIpAddress": "192.0.2.9"}}, apiVersion="clusterHostedNetServices.operator.io/v1alpha1"
-    )
-    assert spec_of(old).api_int_addresses == (ip_address("192.0.2.9"),)
 
 
 def test_two_families_keep_their_order() -> None:
@@ -181,18 +169,6 @@ def test_whatever_stands_in_a_spec_is_read_or_refused_in_one_printable_line(spec
     else:
         refused = ""
     assert refused.isprintable()
-
-
-def test_a_file_is_read_as_yaml_and_as_json() -> None:
-    """Both spellings of one object."""
-    yaml = f"""apiVersion: {GROUP}/v1alpha1
-kind: HostedNetServices
-metadata: {{name: cluster}}
-spec: {{apiintIpAddresses: [192.0.2.9], ingressHa: Disabled}}
-"""
-    made = document({"apiintIpAddresses": ["192.0.2.9"], "ingressHa": "Disabled"})
-    assert document_of("f", yaml.encode()) == document_of("f", json.dumps(made).encode()) == made
-    assert document_of("f", b"# nothing\n") is None
 
 
 TENFOLD = "".join(f"{name}: &{name} [{', '.join(['*' + before] * 10)}]\n" for before, name in pairwise("abcdefgh"))

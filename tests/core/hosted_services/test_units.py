@@ -30,15 +30,6 @@ from nodenet.core.hosted_services.vips import Sighting
 from nodenet.core.status.bus_interfaces import introspection
 
 
-def test_a_burst_is_done_at_once_and_what_follows_with_pauses() -> None:
-    budget, now, times = Budget(3, 10.0), 1000.0, []
-    for _ in range(6):
-        now += budget.wait(now)
-        budget = budget.used(now)
-        times.append(now - 1000)
-    assert times == [0, 0, 0, 10, 20, 30]
-
-
 def test_quiet_times_give_it_back_and_no_more() -> None:
     budget = Budget(2, 10.0).used(0).used(0)
     assert budget.wait(0) == 10
@@ -46,10 +37,6 @@ def test_quiet_times_give_it_back_and_no_more() -> None:
     assert budget.wait(15) == 0
     later = budget.used(1e9).used(1e9)
     assert later.wait(1e9) == 10
-
-
-def test_the_first_start_is_due_at_once() -> None:
-    assert Restarts().left(100.0) <= 0
 
 
 def test_each_start_that_fails_puts_the_next_one_off() -> None:
@@ -102,22 +89,10 @@ def test_the_api_and_the_settings_stop_what_runs() -> None:
     assert may_stop(Service.DNSMASQ, replace(DISK, options=replace(DISK.options, platform="none")))
 
 
-def test_what_runs() -> None:
-    assert Running("loaded", "active").is_up
-    assert Running("loaded", "reloading").is_up
-    assert not Running("loaded", "activating").is_up
-
-
 def test_what_is_about_to_run() -> None:
     assert Running("loaded", "activating").is_settling
     assert Running("loaded", "inactive", job=True).is_settling
     assert not Running("loaded", "failed").is_settling
-
-
-def test_why_it_does_not_run() -> None:
-    assert Running("not-found", "inactive").why_down == "systemd has no such unit (not-found)"
-    assert Running("loaded", "failed", result="start-limit-hit").why_down == "failed, result start-limit-hit"
-    assert Running("loaded", "inactive").why_down == "inactive"
 
 
 PORTS = (9445, 9444)

@@ -28,7 +28,7 @@ from nodenet.core.hosted_services.vips import (
     with_macs,
 )
 from nodenet.core.ip import Family, IPAddress, family_of
-from nodenet.core.kernel.snapshot import Address, AddressFlag
+from nodenet.core.kernel.snapshot import Address
 
 VIP = ip_address("192.0.2.2")
 MACS = ("02:00:00:00:00:01", "02:00:00:00:00:02", "0a:00:00:00:00:01")
@@ -131,7 +131,6 @@ INPUTS = read_inputs(CASES / "dual-stack-control-plane")
 DUTIES, PLACES = vip_duties(INPUTS), INPUTS.here.places
 SOURCES = {family: place.address for family, place in PLACES.items()}
 ALL = frozenset(duty.address for duty in DUTIES)
-BOTH = pytest.mark.parametrize("family", list(Family))
 
 
 def vips(family: Family, *purposes: Purpose) -> frozenset[IPAddress]:
@@ -150,20 +149,9 @@ def found(present: list[Address], sources: Mapping[Family, Place] = PLACES) -> f
     return silent(INPUTS, DUTIES, sources, present)
 
 
-def link_of(family: Family) -> str:
-    return PLACES[family].link
-
-
 def test_a_node_with_both_node_ips_advertises() -> None:
     assert len(ALL) == 4
     assert found([*on("br-ex", *SOURCES.values())]) == set()
-
-
-@BOTH
-def test_a_family_without_its_node_ip_takes_no_vip_and_the_other_one_may(family: Family) -> None:
-    """It was not muted for the VIPs of one family, and became a second holder of what another node held."""
-    other = next(one for one in Family if one is not family)
-    assert found(on(link_of(other), SOURCES[other])) == vips(family)
 
 
 def test_peers_hear_an_ipv4_holder_without_its_node_ip_for_longer() -> None:
@@ -177,22 +165,6 @@ def test_the_node_ip_counts_where_keepalived_listens() -> None:
     """It has moved, and keepalived still listens on the link of before."""
     before = {family: replace(place, link="eth0") for family, place in PLACES.items()}
     assert found(on("br-ex", *SOURCES.values()), before) == ALL
-
-
-@pytest.mark.parametrize(
-    ("flags", "works"),
-    [
-        ({AddressFlag.TENTATIVE}, False),
-        ({AddressFlag.TENTATIVE, AddressFlag.DAD_FAILED}, False),
-        ({AddressFlag.TENTATIVE, AddressFlag.OPTIMISTIC}, True),
-        ({AddressFlag.DEPRECATED, AddressFlag.DYNAMIC}, True),
-    ],
-)
-def test_a_tentative_node_ip_hears_nothing(flags: set[AddressFlag], works: bool) -> None:  # noqa: FBT001
-    """Duplicate address detection begins again whenever the cable is plugged in."""
-    source = replace(on("br-ex", SOURCES[Family.IPV6])[0], flags=frozenset(flags))
-    present = [source, *on("br-ex", SOURCES[Family.IPV4])]
-    assert found(present) == (frozenset() if works else vips(Family.IPV6))
 
 
 def test_a_vip_that_this_node_may_not_hold_is_no_matter() -> None:

@@ -39,17 +39,6 @@ def event(kind: str, item: dict[str, Any]) -> dict[str, Any]:
     return {"type": kind, "object": item}
 
 
-def test_pages_add_up_and_keep_only_what_is_used() -> None:
-    known, following = listed(Known(), page([node("a")], following="more"), slim_node)
-    assert following == "more"
-    known, following = listed(known, page([node("b")], version="11"), slim_node)
-    assert (following, sorted(known.objects), known.resource_version) == ("", ["a", "b"], "11")
-    assert known.objects["a"] == {
-        "metadata": {"name": "a", "labels": {"node-role.kubernetes.io/master": ""}},
-        "status": {"addresses": [{"type": "InternalIP", "address": "192.0.2.10"}]},
-    }
-
-
 def test_events_change_what_is_known_and_a_heartbeat_changes_nothing() -> None:
     known, _ = listed(Known(), page([node("a")]), slim_node)
     same = after(known, event("MODIFIED", node("a", version="12")), slim_node)
@@ -110,20 +99,3 @@ def test_of_a_resource_identity_spec_and_nodes_are_kept() -> None:
         "status": {"nodes": [{"name": "a", "role": "worker"}]},
     }
     assert slim_resource({"metadata": {"name": "cluster"}, "status": 5})["status"] == {"nodes": []}
-
-
-@pytest.mark.parametrize("addresses", [7, "x", {"type": "InternalIP"}, None, True])
-def test_addresses_of_another_type_are_none(addresses: object) -> None:
-    assert slim_node({"metadata": {"name": "a"}, "status": {"addresses": addresses}})["status"] == {"addresses": []}
-
-
-def test_what_nodes_report_about_themselves_changes_nothing() -> None:
-    """The operator writes it for all nodes into one object, which every node follows."""
-
-    def item(healthy: str, version: str) -> dict[str, Any]:
-        one = {"name": "a", "role": "worker", "addresses": ["192.0.2.10"], "healthy": healthy, "vips": []}
-        return {"metadata": {"name": "cluster", "resourceVersion": version}, "status": {"nodes": [one]}}
-
-    known, _ = listed(Known(), page([item("True", "1")]), slim_resource)
-    same = after(known, event("MODIFIED", item("False", "12")), slim_resource)
-    assert same.objects is known.objects

@@ -34,8 +34,8 @@ def names(*found: str) -> frozenset[str]:
         (BOND, Links(names("eth0", "eth1"), names("bond0"))),
         (BOND + VLAN, Links(names("eth0", "eth1"), names("bond0", "bond0.7"), names("bond0.7"))),
         (VLAN, Links(names("bond0"), names("bond0.7"), names("bond0.7"))),
-        (BRIDGE, Links(names("eth0"), names("br-ex"))),
-        (OVS_BOND, Links(names("b", "eth1"), names("br-ex"))),
+        (BRIDGE, Links(names("eth0"), names("br-ex"), below={"br-ex": names("eth0", "br-ex")})),
+        (OVS_BOND, Links(names("b", "eth1"), names("br-ex"), below={"br-ex": names("b", "eth1")})),
     ],
 )
 def test_links_that_exist_that_are_made_and_that_get_a_lease(text: str, links: Links) -> None:

@@ -225,13 +225,22 @@ def test_the_bridges_that_a_template_names_are_known_before_it_is_resolved() -> 
 def test_the_record_keeps_the_newest_documents() -> None:
     found: dict[str, str] = {}
     for number in range(5):
-        found = policy.kept(found, str(number), f"# NMState policy a.yml ({number})\ntext")
-    found = policy.kept(found, "3", "# NMState policy a.yml (3)\nagain")
+        found = policy.kept(found, str(number), f"# NMState policy a.yml ({number})\n{{}}")
+    found = policy.kept(found, "3", '# NMState policy a.yml (3)\n{"interfaces": []}')
     assert policy.parse_record(policy.render(found)) == found
     assert [*found] == ["2", "4", "3"]
     for wrong, said in ((1, "another type"), (found["2"], "another policy"), ("", "another policy")):
         with pytest.raises(ValueError, match=said):
             policy.parse_record(json.dumps({"version": 1, "resolved": {"a": wrong}}).encode())
+
+
+@pytest.mark.parametrize("document", ["", "{", "[]", '{"interfaces": [{"name": "eth', "\0\0\0", "[" * 100_000])
+def test_a_document_that_is_damaged_inside_the_record_is_none(document: str) -> None:
+    """The record is set aside, and the policy is resolved again: nothing is wrong with the node file."""
+    text = f"# NMState policy a.yml, resolved on this node (a)\n{document}"
+    assert not policy.is_of(text, "a")
+    with pytest.raises(ValueError, match="a document is damaged"):
+        policy.parse_record(policy.render({"a": text}))
 
 
 def test_a_word_with_a_colon_needs_quotes() -> None:

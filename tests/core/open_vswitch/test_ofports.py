@@ -35,9 +35,16 @@ def test_a_leg_of_a_bond_that_is_the_only_link_then_has_the_first_number() -> No
     known = {"br-ex": {"eth1": 1, "eth2": 3}}
     assert kept([bridge(eth2=3)], known) == {"br-ex": {"eth2": 1}}
     assert handed_over(bridge(eth2=3), known) == {"eth2": 1}
-    leg = OvsPort("bond0", (OvsInterface("eth2", ofport=3),), OWN)
+    leg = OvsPort("bond0", (OvsInterface("eth2", ofport=3, ofport_request=3),), OWN)
     assert kept([OvsBridge("br-ex", ports=(leg,))], known) == {"br-ex": {"eth2": 3}}
     assert handed_over(OvsBridge("br-ex", ports=(leg,)), known) == {}
+
+
+def test_a_link_that_has_come_back_without_its_request_gets_its_number() -> None:
+    """A rollback brings the profile of before; with both links there, the new one has no number of another one."""
+    known = {"br-ex": {"eth0": 1}}
+    assert handed_over(bridge(eth0=5), known) == {"eth0": 1}
+    assert handed_over(bridge(eth0=5, eth1=6), known) == {"eth0": 1}
 
 
 def test_a_bridge_that_is_away_keeps_its_numbers() -> None:

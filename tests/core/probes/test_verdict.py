@@ -8,10 +8,11 @@ from ipaddress import ip_address
 import pytest
 
 from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.node_file.links import Hop
 from nodenet.core.probes.questions import NO_LOOK, Answer, Kind, Look, Question
-from nodenet.core.probes.verdict import is_hopeless, merged, summary, verdict
+from nodenet.core.probes.verdict import dark_uplinks, is_hopeless, merged, summary, verdict
 from nodenet.core.settings.model import ProbeTarget
 
 YES, SMALL, NO, UNKNOWN = Answer.YES, Answer.SMALL, Answer.NO, Answer.UNKNOWN
@@ -84,6 +85,38 @@ def test_what_is_lost_rolls_the_file_back(
 def gateways(answers: dict[Question, Answer]) -> Look:
     """Return a look at default routes with these gateways."""
     return Look(answers, frozenset(Hop(each.link, Family.IPV4, each.name) for each in answers), IPV4)
+
+
+UP, DARK = {"up": True, "carrier": True}, {"up": True, "carrier": False}
+
+
+@pytest.mark.parametrize(
+    ("links", "refused"),
+    [
+        ({"eth1": DARK}, True),
+        ({"eth1": UP}, False),
+        ({"eth1": {"up": False, "carrier": False}}, False),
+        ({"eth1": DARK, "eth2": UP}, False),
+        ({"eth1": DARK, "eth2": DARK}, True),
+        ({"eth0": DARK}, False),
+    ],
+    ids=str,
+)
+def test_a_bridge_with_the_way_out_goes_over_no_nic_without_a_carrier(
+    links: dict[str, dict[str, bool]], *, refused: bool
+) -> None:
+    """One that is down may get its carrier; nothing is lost by a bridge whose gateway does not answer."""
+    below = {"br-ex": frozenset({"eth1", "eth2", "br-ex"})}
+    present = [
+        Link(number, name, up=more["up"], carrier=more["carrier"])
+        for number, (name, more) in enumerate(links.items(), 2)
+    ]
+    way_out = Question(Kind.GATEWAY, "192.0.2.1", "br-ex")
+    found = dark_uplinks(Look({way_out: YES}), below, present)
+    words = tuple(f"{name}, which is to be below br-ex, has no carrier" for name in links)
+    assert found.failed == (words if refused else ())
+    assert dark_uplinks(Look({way_out: NO}), below, present).failure is None
+    assert dark_uplinks(Look({GATEWAY: YES}), below, present).failure is None
 
 
 def test_routers_of_two_links_may_have_the_same_address() -> None:

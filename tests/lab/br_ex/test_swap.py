@@ -105,6 +105,28 @@ def test_another_nic_takes_over(node: Node, lan: Lan) -> None:
     assert causes(node) == []
 
 
+def test_a_nic_without_a_carrier_is_refused_before_anything_is_touched(node: Node, lan: Lan) -> None:
+    """With the carrier the same file is applied."""
+    was = uplink(node)
+    node.set_carrier("eth1", up=False)
+    node.write(FILE, over("eth1"))
+    with Pinger(lan, ADDRESS) as pinger:
+        pinger.wait_for_reply()
+        refused = node.run("nodenetctl reload --wait", timeout=120, check=False)
+        document = settle(node)
+        pinger.wait_for_reply()
+    assert refused.returncode != 0
+    assert pinger.outage <= SILENT
+    assert document["health"] == "degraded"
+    assert "eth1, which is to be below br-ex, has no carrier" in str(document["problems"])
+    assert uplink(node) == was
+    node.set_carrier("eth1", up=True)
+    node.run("nodenetctl reload --wait", timeout=120)
+    assert settle(node)["health"] == "ok"
+    assert uplink(node) == was.replace("eth0", "eth1")
+    nothing_left(node)
+
+
 def test_a_kill_ends_on_one_of_the_two_paths(node: Node, lan: Lan) -> None:
     """With the port number; at several moments of the change, from its record to its end."""
     was, paths = uplink(node), set()

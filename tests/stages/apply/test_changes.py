@@ -10,12 +10,13 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import BOOT_ID, FakeFiles, FakeManager, FakeProfiles, stage_edges
+from fakes import BOOT_ID, FakeFiles, FakeKernel, FakeManager, FakeProfiles, stage_edges
 from nodenet.core.apply import intent
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import OrderRefused, PublishFailed, Unavailable
+from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import KEYFILES, Device, Profile
 from nodenet.core.network_manager.state import Checkpoint, ManagerState
@@ -47,9 +48,10 @@ class Rig:
     manager: FakeManager = field(default_factory=FakeManager)
     files: FakeFiles = field(default_factory=lambda: FakeFiles({str(INTENT): intent.render(GOOD)}))
     what: What = What.TRIAL
+    kernel: FakeKernel = field(default_factory=FakeKernel)
 
     def __post_init__(self) -> None:
-        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles)
+        edges = stage_edges(files=self.files, manager=self.manager, profiles=self.profiles, kernel=self.kernel)
         self.changes, self.keeper = Changes(edges), ProfileKeeper(self.profiles, self.files)
 
     async def tried(self, wish: Desired = WISH) -> Network:
@@ -197,6 +199,22 @@ async def test_a_link_that_cannot_be_activated_holds_nothing_else_up() -> None:
     ]
     assert rig.intent == GOOD
     assert not rig.is_open
+
+
+@pytest.mark.parametrize("carrier", [False, True])
+async def test_a_link_without_a_carrier_that_was_a_port_holds_nothing_up_either(carrier: bool) -> None:  # noqa: FBT001
+    """It is disconnected and not unavailable: the undo of a swap to it waited a minute for what could not be."""
+    rig = Rig(kernel=FakeKernel(Snapshot((Link(2, "eth0", carrier=carrier),))))
+    await rig.tried()
+    rig.profiles.found = replace(inventory(CHANGED), states={"eth0": "disconnected"})
+
+    async def refused(uuid: str, link: str) -> None:
+        raise OrderRefused(f"NetworkManager refuses ActivateConnection: {uuid} is not available on {link}")
+
+    rig.profiles.__dict__["activate"] = refused
+    with pytest.raises(OrderRefused) if carrier else nullcontext():
+        await rig.restore()
+    assert rig.is_open is carrier
 
 
 @pytest.mark.parametrize("states", [{"eth0": "activated"}, {"eth0": "disconnected"}, {}], ids=str)

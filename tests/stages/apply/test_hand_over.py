@@ -36,7 +36,9 @@ EVERY = 0.2
 
 def over(**numbers: int) -> tuple[OvsBridge, ...]:
     own = {MADE_BY_NM: "1"}
-    ports = tuple(OvsPort(name, (OvsInterface(name, ofport=number),), own) for name, number in numbers.items())
+    asked = {"eth0": 1}
+    links = {name: OvsInterface(name, ofport=each, ofport_request=asked.get(name)) for name, each in numbers.items()}
+    ports = tuple(OvsPort(name, (link,), own) for name, link in links.items())
     return (OvsBridge("br-ex", ports=ports),)
 
 
@@ -113,6 +115,14 @@ class Mute(FakeNeighbours):
 
     def announce(self, link: str, addresses: Iterable[IPAddress]) -> None:  # noqa: ARG002
         raise Unavailable("Network is down")
+
+
+async def test_a_port_that_comes_at_the_very_end_has_its_number_all_the_same() -> None:
+    rig = Rig()
+    async with rig.hand_over().watched({"br-ex"}):
+        rig.ovsdb.held = over(eth1=3)
+    assert rig.ovsdb.requested == SWAPPED
+    assert rig.profiles.done == [("set", "u-1", {"ovs-interface": {"ofport-request": 1}})]
 
 
 async def test_a_leg_of_a_bond_that_stays_alone_gets_the_first_number() -> None:

@@ -74,6 +74,7 @@ def run_from_csv(arguments: argparse.Namespace) -> int:
     from nodenet.core.day_one.node_rules import Step  # noqa: PLC0415
     from nodenet.core.hostname import normalised  # noqa: PLC0415
     from nodenet.core.node_file import host_values  # noqa: PLC0415
+    from nodenet.core.node_file.find import is_of_cluster  # noqa: PLC0415
 
     folder.needs_folder_output(arguments)
     table = host_values.read(folder.read_bytes(arguments.table, folder.MOST_MANIFEST_BYTES))
@@ -83,8 +84,12 @@ def run_from_csv(arguments: argparse.Namespace) -> int:
         if host_values.HOST not in row.cells:
             cause = f"{arguments.table.name}, line {row.line} has no host, and the node file is named after it"
             raise NodeFileInvalid(cause, remedy=f"Fill the column {host_values.HOST}")
-        filled = host_values.filled(arguments.document.name, text, table, row)
-        made[f"{normalised(row.cells[host_values.HOST])}.yml"] = filled.encode()
+        name = f"{normalised(row.cells[host_values.HOST])}.yml"
+        if is_of_cluster(name) or name in made:
+            why = "is there already" if name in made else "would be the file of every host that has none of its own"
+            cause = f"{arguments.table.name}, line {row.line}, column {host_values.HOST}: {name} {why}"
+            raise NodeFileInvalid(cause, remedy="Correct the name of the host")
+        made[name] = host_values.filled(arguments.document.name, text, table, row).encode()
     if not made:
         raise NodeFileInvalid(f"{arguments.table.name} has no row", remedy="Add a row for each host")
     findings.refuse(folder.shown(arguments.out, made), Step.BOTH)

@@ -8,6 +8,7 @@ from dataclasses import field, replace
 from types import MappingProxyType
 
 from nodenet.core.ip import Family
+from nodenet.core.nmstate.state import OVS_BRIDGE
 from nodenet.core.node_file.values import interfaces, mac_address, routes, text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar
 from nodenet.core.value import frozen
@@ -26,7 +27,7 @@ class Links:
     which libnmstate can make. *bases* are those of them that carry a VLAN or its like. *profiles* are the names that
     libnmstate gives new profiles where a name is not made of that of the link. *by_key*: another key, as a MAC address,
     identifies one of them; its link then has any name, and its profile names no link. *macs*: name in the file → the
-    MAC address that identifies the link, in lower case with colons.
+    MAC address that identifies the link, in lower case with colons. *below*: bridge of Open vSwitch → its ports.
     """
 
     existing: frozenset[str] = frozenset()
@@ -37,6 +38,7 @@ class Links:
     profiles: frozenset[str] = frozenset()
     by_key: bool = False
     macs: Mapping[str, str] = field(default_factory=dict)
+    below: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
 
 def links_of(interfaces: Iterable[Block]) -> Links:
@@ -60,6 +62,7 @@ def links_of(interfaces: Iterable[Block]) -> Links:
         profiles=frozenset(profiles - {""}),
         by_key=bool(keyed),
         macs={text(item, "name"): mac_address(mac) for item in keyed if (mac := text(item, "mac-address"))},
+        below={text(item, "name"): frozenset(ports_of(item)) for item in active if text(item, "type") == OVS_BRIDGE},
     )
 
 

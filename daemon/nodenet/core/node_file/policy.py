@@ -329,9 +329,14 @@ _HEADING = "# NMState policy"
 
 
 def is_of(text: str, digest: str) -> bool:
-    """Return whether *text* is a document that the policy with this *digest* led to."""
-    first, _, _ = text.partition("\n")
-    return first.startswith(_HEADING) and first.endswith(f" ({digest})")
+    """Return whether *text* is a whole document that the policy with this *digest* led to."""
+    first, _, document = text.partition("\n")
+    if not (first.startswith(_HEADING) and first.endswith(f" ({digest})")):
+        return False
+    try:
+        return isinstance(json.loads(document), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def kept(found: Mapping[str, str], digest: str, text: str) -> dict[str, str]:
@@ -353,5 +358,5 @@ def parse_record(content: bytes) -> dict[str, str]:
     if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
         raise ValueError("not a record: a value has another type")
     if not all(is_of(text, digest) for digest, text in found.items()):
-        raise ValueError("not a record: a document belongs to another policy")
+        raise ValueError("not a record: a document is damaged, or belongs to another policy")
     return found

@@ -249,7 +249,8 @@ def on_host(wish: Desired, present: Iterable[Link]) -> Desired:
     def new(found: frozenset[str]) -> frozenset[str]:
         return frozenset(names.get(name, name) for name in found)
 
-    links = replace(wish.links, existing=new(wish.links.existing), made=new(wish.links.made))
+    below = {bridge: new(ports) for bridge, ports in wish.links.below.items()}
+    links = replace(wish.links, existing=new(wish.links.existing), made=new(wish.links.made), below=below)
     addresses = tuple((names.get(link, link), address) for link, address in wish.addresses)
     return replace(wish, links=links, addresses=addresses, demands=demands(wish.document, names))
 

@@ -7,12 +7,13 @@ several gateways or DNS servers.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Any
 
 from nodenet.core.ip import Family
+from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
 from nodenet.core.probes.cut_off import losses
@@ -79,6 +80,19 @@ def verdict(before: Look, after: Look) -> Verdict:
         next((each.unsaid for each in lost if each.unsaid), None),
         bool(reasons) and not lost and all(each.kind is Kind.UNIQUE for each in reasons),
     )
+
+
+def dark_uplinks(before: Look, below: Mapping[str, frozenset[str]], links: Iterable[Link]) -> Verdict:
+    """Return the verdict before the apply: a bridge with the way out, and only NICs without a carrier to be *below* it.
+
+    The node would be silent until the probes have shown it. A NIC that is down may get its carrier when it is set up.
+    """
+    gateway = before.gateway
+    named = below.get(gateway.link, frozenset()) if gateway else frozenset()
+    nics = [link for link in links if link.is_nic and link.name in named]
+    if gateway is None or not nics or any(link.carrier or not link.up for link in nics):
+        return Verdict()
+    return Verdict(tuple(f"{link.name}, which is to be below {gateway.link}, has no carrier" for link in nics))
 
 
 def _fails(question: Question, answer: Answer, before: Look, after: Look, *, cut_off: bool) -> bool:

@@ -240,6 +240,11 @@ class Settings:
     stages: Mapping[str, str] = field(default_factory=lambda: MappingProxyType(dict.fromkeys(STAGES, "builtin")))
     """Stage → provider: ``builtin``, ``unit:NAME`` or ``skip``."""
 
+    @property
+    def vips(self) -> Addresses:
+        """All VIPs of the cluster."""
+        return (*self.api_vips, *self.ingress_vips)
+
 
 @frozen
 class SettingsResult:

@@ -20,6 +20,7 @@ from nodenet.core.change import record
 from nodenet.core.change.record import RESULT, Change, What, interrupted, is_closed
 from nodenet.core.change.way_back import Network, WayBack, way_back, with_others
 from nodenet.core.errors import NodenetError, OrderRefused, Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.state import ManagerState, of_another
 from nodenet.core.nmstate.failure import FailureKind, NmstateFailure
@@ -27,6 +28,7 @@ from nodenet.core.value import frozen
 from nodenet.stage_edges import StageEdges
 from nodenet.stages.apply.hand_over import HandOver
 from nodenet.stages.apply.network_before import ProfileKeeper, profiles_of
+from nodenet.stages.apply.others import OthersOnLinks
 from nodenet.stages.apply.records import CHANGE, Records
 
 log = structlog.get_logger()
@@ -41,9 +43,10 @@ Note = Callable[[dict[str, str]], None]
 
 @frozen
 class Changes:
-    """The one open change, and the results of those that are over."""
+    """The one open change, and the results of those that are over; *vips*: see `OthersOnLinks`."""
 
     edges: StageEdges
+    vips: tuple[IPAddress, ...] = ()
 
     @property
     def _records(self) -> Records:
@@ -108,9 +111,10 @@ class Changes:
     async def undo(self, change: Change, end: float) -> None:
         """Put the network back from before *change*, whose checkpoint was made before *end*, and close the change.
 
-        Raises Unavailable, RollbackFailed.
+        What others have on the links is there afterwards. Raises Unavailable, RollbackFailed.
         """
-        async with HandOver.of(self.edges).watched(frozenset(change.before.links)):
+        others = OthersOnLinks.of(self.edges, self.vips)
+        async with HandOver.of(self.edges).watched(frozenset(change.before.links)), others.kept():
             change, rolled_back = await self.roll_back(change, end)
             await self.put_back(change, rolled_back=rolled_back)
         self.close_undone(change)
@@ -243,12 +247,18 @@ class Changes:
             await self.edges.profiles.activate(uuid, link)
         except Unavailable as error:
             found = await self.edges.profiles.inventory(profiles=False)
-            if not found.states.get(link, "").startswith(REFUSED):  # it hung, or the bus was away
+            # A NIC that was a port of a bridge a moment ago is disconnected, whatever its carrier is.
+            dark = isinstance(error, OrderRefused) and self._is_dark(link)
+            if not (dark or found.states.get(link, "").startswith(REFUSED)):  # it hung, or the bus was away
                 raise
             text = f"{link} gets none of {words}: {error.cause}"
             log.warning(text, message=Message.CHANGE_UNDONE, remedy=f"Run `nmcli connection up {uuid}` when it can")
             return False
         return True
+
+    def _is_dark(self, link: str) -> bool:
+        """Return whether *link* has no carrier. Raises Unavailable."""
+        return any(each.name == link and not each.carrier for each in self.edges.kernel.snapshot().links)
 
 
 @contextmanager

@@ -112,23 +112,30 @@ class HandOver:
         finally:
             watch.cancel()
             await asyncio.wait([watch])
-        for link, number in given.items():
-            try:
+        try:
+            await self._hand_over(await self._bridges(), known, given)  # the watch may have missed the last port
+            for link, number in given.items():
                 await self.ofports.note(link, number)
-            except Unavailable as error:
-                log.info(f"{link} does not ask for its port number yet: {error.cause}", stage="configure-ovs")
+        except Unavailable as error:
+            log.info(f"A port number is not asked for yet: {error.cause}", stage="configure-ovs")
+
+    async def _hand_over(self, bridges: Iterable[OvsBridge], known: Numbers, given: dict[str, int]) -> None:
+        """Ask for the numbers in the database, and add them to *given*. Raises Unavailable."""
+        for bridge in bridges:
+            for link, number in handed_over(bridge, known).items():
+                await self.ofports.ovsdb.request_ofport(link, number)
+                given[link] = number
 
     async def _watch(self, before: Iterable[OvsBridge], known: Numbers, given: dict[str, int]) -> None:
-        """Ask for the numbers in the database: libnmstate has the profiles meanwhile."""
+        """Hand over what there is to hand over, and announce it: libnmstate has the profiles meanwhile."""
         below = {bridge.name: _ports(bridge) for bridge in before}
         looks: dict[str, int] = {}
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             with contextlib.suppress(Unavailable):
-                for bridge in await self._bridges():
-                    for link, number in handed_over(bridge, known).items():
-                        await self.ofports.ovsdb.request_ofport(link, number)
-                        given[link] = number
+                bridges = await self._bridges()
+                await self._hand_over(bridges, known, given)
+                for bridge in bridges:
                     if bridge.name in below and below[bridge.name] != (now := _ports(bridge)):
                         below[bridge.name], looks[bridge.name] = now, 0
             for name, count in looks.items():

@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Collection, Iterable
 from pathlib import PurePosixPath
+from typing import Self
 
 import structlog
 
@@ -25,6 +26,7 @@ from nodenet.core.ownership import rule, things
 from nodenet.core.ownership.things import NO_OTHERS, Others, Thing
 from nodenet.core.value import frozen
 from nodenet.ports import Files, Kernel, Manager, Ovsdb, Profiles, Standing
+from nodenet.stage_edges import StageEdges
 
 log = structlog.get_logger()
 
@@ -50,6 +52,11 @@ class OthersOnLinks:
     calm_seconds: float = 2.0
     """How long everything must be there after a rollback, whose activations go on after NetworkManager's answer."""
     look_seconds: float = 0.1
+
+    @classmethod
+    def of(cls, edges: StageEdges, vips: tuple[IPAddress, ...]) -> Self:
+        """Return those of this node."""
+        return cls(edges.standing, edges.kernel, edges.profiles, edges.ovsdb, edges.files, vips)
 
     async def now(self, *, bridges: bool) -> Others:
         """Return what others have on configured links, and on *bridges* of Open vSwitch. Raises Unavailable."""

@@ -58,12 +58,6 @@ class Course:
         self.checkpoint = path
 
 
-def others_of(edges: StageEdges, settings: Settings) -> OthersOnLinks:
-    """Return what other programs have on the links of this node."""
-    links = (edges.standing, edges.kernel, edges.profiles, edges.ovsdb)
-    return OthersOnLinks(*links, edges.files, (*settings.api_vips, *settings.ingress_vips))
-
-
 class Pipeline:
     """One apply at a time, as a change with a way back."""
 
@@ -75,11 +69,11 @@ class Pipeline:
         self._edges = edges
         self._path = path
         self._seconds = float(settings.apply_timeout)
-        self.others = others_of(edges, settings)
+        self.others = OthersOnLinks.of(edges, settings.vips)
         """What other programs have on the links of this node."""
         self._hand_over = HandOver.of(edges)
         self._began = edges.clock.boottime()
-        self.changes = Changes(edges)
+        self.changes = Changes(edges, settings.vips)
 
     @property
     def boot_id(self) -> str:

@@ -213,7 +213,7 @@ class Probes:
         """Return the probes that *settings* ask for."""
         authority = settings.hosted.ca_file or CA_FILE
         targets = [replace(each, ca_file=authority if each.path else "") for each in settings.probe_targets]
-        vips = frozenset(map(family_of, (*settings.api_vips, *settings.ingress_vips)))
+        vips = frozenset(map(family_of, settings.vips))
         families = vips if settings.families == "auto" else frozenset(map(Family, settings.families))
         scope = Scope(tuple(targets), settings.route_tables, families)
         return cls(ProbeEdges.of(edges), scope, float(settings.probe_timeout))

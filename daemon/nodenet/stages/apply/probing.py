@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +15,8 @@ from nodenet.core.errors import PublishFailed
 from nodenet.core.messages import Message
 from nodenet.core.node_file.content import Desired
 from nodenet.core.node_file.find import NodeFile
-from nodenet.core.probes.questions import NO_LOOK, Look, Question
-from nodenet.core.probes.verdict import PATH, Verdict, in_use, report, summary
+from nodenet.core.probes.questions import NO_LOOK, Look
+from nodenet.core.probes.verdict import PATH, Verdict, dark_uplinks, in_use, report, summary
 from nodenet.stages.apply.probes import Before, Probes
 
 log = structlog.get_logger()
@@ -90,8 +90,8 @@ class Probing:
     async def begin(self) -> None:
         """Return when the apply may begin.
 
-        Raises ProbeFailed where another host is known to have an address of the file, Unavailable where kernel or
-        NetworkManager do not answer.
+        Raises ProbeFailed if another host is known to have an address of the file, or the NIC that is to be below the
+        bridge with the way out has no carrier; Unavailable if kernel or NetworkManager do not answer.
         """
         if not self._running:
             self.start()
@@ -100,8 +100,10 @@ class Probing:
         before = await self._running
         look = replace(before.look, proven=self._proven, had_gateway=self._had_gateway)
         self._before = replace(before, look=self._probes.remember(self._file.digest, look, before.wish))
+        self._refuse(dark_uplinks(self._before.look, before.wish.links.below, before.snapshot.links))
         if before.duplicates:
-            self._refuse(await before.duplicates.taken())
+            taken = await before.duplicates.taken()
+            self._refuse(Verdict(tuple(in_use(question, mac) for question, mac in taken.items()), taken=True))
         self._before = replace(self._before, leases=await self._probes.leases(before.wish))  # as late as may be
         self.way_out = self._had_gateway or self._before.look.way_out is not None
 
@@ -121,13 +123,10 @@ class Probing:
         if said := summary(look):
             self.answering = f"; these answer: {said}"
 
-    def _refuse(self, taken: Mapping[Question, str]) -> None:
-        """Raise ProbeFailed for addresses that other hosts have, with their MACs, if there are any."""
-        if not taken:
-            return
-        found = Verdict(tuple(in_use(question, mac) for question, mac in taken.items()), taken=True)
-        self._report(NO_LOOK, found)
+    def _refuse(self, found: Verdict) -> None:
+        """Raise ProbeFailed if *found* speaks against the apply."""
         if failure := found.failure:
+            self._report(NO_LOOK, found)
             raise failure
 
     async def restored(self) -> None:

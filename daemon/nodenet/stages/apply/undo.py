@@ -14,6 +14,7 @@ from nodenet.core.boot.outcome import Problem, Waiting
 from nodenet.core.br_ex.uplink import BRIDGE
 from nodenet.core.change.record import RESULT, UNDONE_AT_ONCE, Change, interrupted, is_confirmed
 from nodenet.core.errors import PublishFailed, RollbackFailed, Unavailable
+from nodenet.core.ip import IPAddress
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.node_ip.published_files import BRIDGE_UP
@@ -41,11 +42,16 @@ class Undo:
     def __init__(self, edges: StageEdges) -> None:
         """Work through *edges*."""
         self._edges = edges
-        self._changes = Changes(edges)
+        self.vips: tuple[IPAddress, ...] = ()
+        """See `OthersOnLinks`; empty before there are settings."""
         self._began = edges.clock.boottime()
         self._logged: Change | None = None
         self._waits = self._refused = self._unread = self._starting = NEVER
         self._why = ""
+
+    @property
+    def _changes(self) -> Changes:
+        return Changes(self._edges, self.vips)
 
     async def first(self) -> Waiting | None:
         """Undo the change that is open; return what that waits for, if anything.

@@ -51,10 +51,8 @@ class BridgeWiring:
             self.pipeline,
         )
         self.remover = BridgeRemover(self.keeper, self.verifier, self.maker, self.repairer)
-        vips = (*settings.api_vips, *settings.ingress_vips)
-        self.gatherer = Gatherer(
-            edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.standing, edges.files, vips
-        )
+        found = (edges.profiles, edges.ovsdb, edges.sysctls, edges.kernel, edges.standing, edges.files)
+        self.gatherer = Gatherer(*found, settings.vips)
 
     def stage(self) -> ConfigureOvsStage:
         """Return the stage."""
