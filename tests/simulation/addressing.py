@@ -199,6 +199,13 @@ class Addressing:
         device.state = 100 if device.state == 70 else device.state
         self._manager.touch()
 
+    def stray_comes(self) -> None:
+        """Let the devices hear a host that announces itself: those that take addresses of routers."""
+        for device in self._manager.memory.devices.values():
+            profile = self._manager.memory.profiles.get(device.profile or "")
+            if profile and device.state == 100 and profile.setting("ipv6", "method", "disabled") == "auto":
+                self._hear_stray(device)
+
     def stray_is_gone(self) -> None:
         """Take the addresses away that hosts have of one that announced itself: it ends their lifetime."""
         for device in self._manager.memory.devices.values():

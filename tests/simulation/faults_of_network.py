@@ -132,6 +132,25 @@ def router_appears(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG00
 
 
 @kind
+def second_router(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
+    """Another host of the LAN announces itself as a router with its own prefix; kubelet mostly runs by then.
+
+    Once it has gone, its prefix has no lifetime any more.
+    """
+    segment, addressing = run.world.uplink_segment, run.world.manager.ip
+    if segment.stray6 is not None or run.world.systemd.kubelet_runs is False:
+        return lambda: None  # in a first boot only an administrator knows which router is the right one
+    segment.stray6 = PREFIX_OF_OTHER
+    addressing.stray_comes()
+
+    def end() -> None:
+        segment.stray6 = None
+        addressing.stray_is_gone()
+
+    return end
+
+
+@kind
 def router_silent(run: Run, fault: Fault) -> Callable[[], None]:  # noqa: ARG001
     """The router does not answer solicitations."""
     segment = run.world.uplink_segment

@@ -234,6 +234,10 @@ async def _not_followed_by_mac(_self: object, job: object) -> object:
     return job
 
 
+async def _not_in_use(_self: object, _published: object, _selection: object) -> bool:
+    return False
+
+
 async def _free(_self: object, _record: object) -> bool:
     return False
 
@@ -313,6 +317,7 @@ MUTANTS = (
     Mutant("L8", "a change by hand is not seen", ((Drift, "_differences", _never_differs),)),
     Mutant("L9", "a change by hand is undone", ((Drift, "look", _look_that_undoes),)),
     Mutant("L10", "a network that nobody has changed differs", ((drift, "other_servers", _always_other_servers),)),
+    Mutant("L11", "the node IPs are chosen again under kubelet", ((NodeipStage, "_in_use", _not_in_use),)),
     Mutant("L6", "a node file follows no NIC to another name", ((OtherNames, "followed", _not_followed_by_mac),)),
 )
 MUTANT = {mutant.entry: mutant for mutant in MUTANTS}

@@ -379,6 +379,10 @@ class Rules:
         """Called from time to time: does the status say ok although the node cannot be reached?"""
         world, lost = self.world, ""
         selection = status.facts.selection
+        if status.ready and selection and (runs_with := world.systemd.runs_with("kubelet.service")):
+            of_kubelet, now = runs_with.get("KUBELET_NODE_IPS", ""), ",".join(map(str, selection.node_ips))
+            text = f"kubelet runs with {of_kubelet}, and the node IPs of the status are {now}"
+            self.hold("P2", text, holds=of_kubelet == now or self.may_change_node_ip or status.health is not Health.OK)
         if status.ready and status.health is Health.OK and selection:
             gone = [one for one in selection.node_ips if world.kernel.place_of(one) is None]
             nic = world.kernel.links.get(world.uplink_of(selection.link or ""))

@@ -55,7 +55,7 @@ CHANGES = ("dhcp-other-address", "node-file-edited", "manager-crashes", "readdre
 """After these an administrator may ask for something, or the daemon begin again."""
 ASKED = ("reload", "reload", "daemon-killed", "daemon-stopped", "bridge-remove")
 
-TRIED, PANICS, STRAY = "file-tried", "file-panics", "boot-beside-a-stray"
+TRIED, PANICS, STRAY, SECOND = "file-tried", "file-panics", "boot-beside-a-stray", "second-router"
 SWAPPED = "uplink-swapped"
 """In no seed: `test_swapped` strikes at each of its calls."""
 ANY = sorted({*CUTS, *TROUBLES, *EVENTS})
@@ -106,7 +106,14 @@ def scenario_of(seed: int) -> Scenario:
     if any(fault.lasts == LONG for fault in faults):
         healed = max(healed, random.choice([100.0, 200.0, 400.0]))
     kind = random.random()
-    for share, another in ((0.1, _trial), (0.13, _panic), (0.2, _next_boot), (0.23, _renamed), (0.26, _by_hand)):
+    for share, another in (
+        (0.1, _trial),
+        (0.13, _panic),
+        (0.2, _next_boot),
+        (0.23, _renamed),
+        (0.26, _by_hand),
+        (0.28, _two_routers),
+    ):
         if kind < share:
             return another(seed, random)
     return Scenario(seed, ORDINARY[name], tuple(faults), healed)
@@ -166,6 +173,17 @@ def _renamed(seed: int, random: Random) -> Scenario:
         other = random.choice([*CUTS, *CUTS, *TROUBLES, *EVENTS])
         faults.append(_of(random, other, "", 1, faults[0].at + random.uniform(0.0, random.choice([2.0, 60.0]))))
     return Scenario(seed, node, tuple(faults), 200.0)
+
+
+def _two_routers(seed: int, random: Random) -> Scenario:
+    """Let a second router, or another lease, come to a node whose kubelet runs, and something else happen meanwhile."""
+    node = ORDINARY[random.choice(["ipv6", "dual-stack", "dhcpv6", "vlan", "file-dhcp", "br-ex"])]
+    faults = [_of(random, SECOND, "", 1, random.uniform(20.0, 100.0))]
+    faults.append(_of(random, "dhcp-other-address", "", 1, faults[0].at + random.uniform(0.0, 60.0)))
+    if random.random() < 0.5:
+        other = random.choice([*CUTS, *TROUBLES, *EVENTS])
+        faults.append(_of(random, other, "", 1, faults[0].at + random.uniform(0.0, 60.0)))
+    return Scenario(seed, node, tuple(faults[random.choice([0, 0, 1]) :]), 400.0)
 
 
 def _by_hand(seed: int, random: Random) -> Scenario:

@@ -24,7 +24,20 @@ from simulation.mutants import Mutant, put_back
 from simulation.nodes import ORDINARY
 from simulation.result import run, smallest
 from simulation.scenario import Scenario, from_json
-from simulation.search import CUTS, EVENTS, PANICS, STRAY, SWAPPED, TRIED, TROUBLES, calls, known_calls, run_seed, sweep
+from simulation.search import (
+    CUTS,
+    EVENTS,
+    PANICS,
+    SECOND,
+    STRAY,
+    SWAPPED,
+    TRIED,
+    TROUBLES,
+    calls,
+    known_calls,
+    run_seed,
+    sweep,
+)
 from simulation.summary import Summary, summaries_of_seeds
 
 SEEDS, PART = 2000, 200
@@ -101,7 +114,7 @@ def test_every_kind_of_fault_can_strike(kind: str) -> None:
 
 
 def test_every_kind_of_fault_is_searched_with() -> None:
-    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY, HAND, SWAPPED} == set(KINDS)
+    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY, SECOND, HAND, SWAPPED} == set(KINDS)
 
 
 def test_a_sweep_strikes_at_every_call() -> None:

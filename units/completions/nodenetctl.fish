@@ -45,7 +45,7 @@ function _shtab_nodenetctl_using
   test "$_shtab_nodenetctl_cmdpath" = "$argv"
 end
 
-set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
+set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff verify try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
 set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --from --hint --host --hosts --html --install-config --kubeconfig --lease-namespace --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
@@ -134,6 +134,9 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff' -l json -d 'print a JSON document'
 complete -c nodenetctl -n '_shtab_nodenetctl_using diff; and test $_shtab_nodenetctl_npos -eq 0' -ka "(__fish_complete_path (commandline -ct))" -d 'a node file, @NUMBER, or - for standard input'
+complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a verify -d 'print what another program has changed of the network that the node file asks for'
+complete -c nodenetctl -n '_shtab_nodenetctl_using verify' -s h -l help -d 'show this help message and exit'
+complete -c nodenetctl -n '_shtab_nodenetctl_using verify' -l file -xka "(__fish_complete_path (commandline -ct))" -d 'read this state file'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a try -d 'apply a node file and roll it back unless it is confirmed in time'
 complete -c nodenetctl -n '_shtab_nodenetctl_using try' -s h -l help -d 'show this help message and exit'
 complete -c nodenetctl -n '_shtab_nodenetctl_using try' -l for -x -d 'roll back after this time, such as 90, 5min (from 5 s to 3600 s, 120 s if not given)'

@@ -24,6 +24,7 @@ VERBS = {
     "claims": "show which workload has which address, why a claim waits, and whether everything agrees",
     "check": "check node files without changing the network",
     "diff": "show what a node file would change on this node, or how two entries of the history differ",
+    "verify": "print what another program has changed of the network that the node file asks for",
     "try": "apply a node file and roll it back unless it is confirmed in time",
     "confirm": "keep the node file that is on trial, and install it",
     "rollback": "end the trial of a node file; --to goes back to an entry of the history",

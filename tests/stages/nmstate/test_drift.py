@@ -44,7 +44,7 @@ LATER = Request(who=EVENT)
 class Rig:
     """A node whose file is in force."""
 
-    def __init__(self, servers: str = '192.0.2.1, "fe80::1%eth0"') -> None:
+    def __init__(self, servers: str = '192.0.2.1, "fe80::1%eth0"', *, degrades: bool = False) -> None:
         self.kernel, self.nmstate, self.manager = (
             FakeKernel(Snapshot((ETH0,), (Address(ADDRESS, 24, "eth0"),))),
             FakeNmstate(),
@@ -55,7 +55,7 @@ class Rig:
         found = {"kernel": self.kernel, "nmstate": self.nmstate, "manager": self.manager, "ovsdb": self.ovsdb}
         edges = stage_edges(files=self.files, **found)
         pipeline = Pipeline(edges, Settings())
-        self.drift = Drift(edges, pipeline, InForce(edges.store, pipeline, DIRECTORY))
+        self.drift = Drift(edges, pipeline, InForce(edges.store, pipeline, DIRECTORY), degrades=degrades)
         file = read("worker-0.yml", TEXT.replace(b"SERVERS", servers.encode()))
         self.job = Job(file, parse(file), READY, 0.0, retry_refused=False, who="")
         self.facts = READY
@@ -196,3 +196,98 @@ async def test_an_order_and_a_file_that_is_not_in_force_make_a_whole_pass() -> N
     refused = Skipped("no node file", READY)
     assert rig.drift.ended(refused, Request()) == refused
     assert await rig.drift.look(READY, LATER) is None
+
+
+KEYFILE = "/etc/NetworkManager/system-connections/eth0.nmconnection"
+PROFILE = b"[connection]\nid=eth0\nuuid=u\ninterface-name=eth0\n\n[ipv4]\naddress1=192.0.2.5/24\n"
+
+
+async def looks(rig: Rig) -> tuple[str, ...]:
+    """Look until a change would be said; return what is."""
+    for _ in range(3):
+        await rig.look()
+    return rig.facts.changed
+
+
+async def test_a_profile_that_is_edited_alone_is_said_and_said_again_to_be_as_before() -> None:
+    """The kernel has nothing of it yet: the next activation would."""
+    rig = Rig()
+    rig.files.content[KEYFILE] = PROFILE
+    rig.settle()
+    assert await looks(rig) == ()
+    rig.files.content[KEYFILE] = PROFILE.replace(b"192.0.2.5", b"192.0.2.7")
+    assert await looks(rig) == ("the profile eth0 has ipv4.address1 192.0.2.7/24, not 192.0.2.5/24",)
+    rig.files.content[KEYFILE] = PROFILE
+    assert await looks(rig) == ()
+    del rig.files.content[KEYFILE]
+    assert await looks(rig) == ("the profile eth0 is deleted",)
+
+
+async def test_a_profile_that_nodenetd_itself_changes_for_br_ex_is_no_difference() -> None:
+    """That of the link below it, when br-ex is made; from then on an edit of another one is said."""
+    rig = Rig()
+    rig.files.content[KEYFILE] = PROFILE
+    rig.settle()
+    rig.facts = replace(READY, bridge="br-ex")
+    rig.files.content[KEYFILE] = PROFILE.replace(b"[ipv4]", b"autoconnect=false\n[ipv4]")
+    assert await looks(rig) == ()
+    rig.files.content[KEYFILE] = PROFILE.replace(b"id=eth0\n", b"id=eth0\nport-type=ovs-port\n")
+    assert await looks(rig) == ()
+    rig.files.content[KEYFILE] = PROFILE
+    assert await looks(rig) != ()
+
+
+async def test_an_option_of_a_bond_is_compared_alone() -> None:
+    """The kernel sends no event for it."""
+    rig = Rig()
+    option = "/sys/class/net/eth0/bonding/miimon"
+    rig.files.content[option] = b"100\n"
+    rig.kernel.now = replace(rig.kernel.now, links=(replace(ETH0, kind="bond"),))
+    rig.settle()
+    assert await looks(rig) == ()
+    rig.nmstate.left = MTU
+    assert await looks(rig) == (), "nothing that is looked at has changed"
+    rig.files.content[option] = b"500\n"
+    assert await looks(rig) == (SAID,)
+
+
+async def test_a_link_that_is_set_down_is_said_and_what_it_has_lost_is_not() -> None:
+    rig = Rig()
+    rig.settle()
+    await rig.look()
+    rig.kernel.now = replace(rig.kernel.now, links=(replace(ETH0, up=False, carrier=False),))
+    rig.nmstate.left = MTU
+    assert await looks(rig) == ("eth0 is set down",)
+
+
+async def test_the_settings_make_a_problem_of_it() -> None:
+    """The stage has done its work, and the node is degraded until the network is as before."""
+    rig = Rig(degrades=True)
+    rig.settle()
+    await rig.look()
+    rig.change(1400, MTU)
+    assert await looks(rig) == (SAID,)
+    outcome = await rig.drift.look(rig.facts, LATER)
+    assert isinstance(outcome, Done)
+    assert outcome.problem
+    assert outcome.problem.cause == f"The network is not as worker-0.yml asks any more: {SAID}"
+    rig.change(1500, {})
+    await looks(rig)
+    outcome = await rig.drift.look(rig.facts, LATER)
+    assert isinstance(outcome, Done)
+    assert outcome.problem is None
+
+
+async def test_a_look_at_a_network_that_stays_asks_no_other_process() -> None:
+    """Neither NetworkManager nor libnmstate nor Open vSwitch: each would be woken twice a minute."""
+    rig = Rig()
+    rig.files.content[KEYFILE] = PROFILE
+    rig.settle()
+    await looks(rig)
+    rig.manager.status = ManagerState.ABSENT
+    rig.nmstate.difference_fails = NmstateFailure(FailureKind.INTERNAL, "asked")
+    rig.nmstate.left = MTU
+    assert await looks(rig) == ()
+    rig.manager.status, rig.nmstate.difference_fails = ManagerState.READY, None
+    rig.change(1400, MTU)
+    assert await looks(rig) == (SAID,)

@@ -219,6 +219,8 @@ class Settings:
     """Seconds of READY after which a node file is the last known good one, and a boot with it is no lost one."""
     quarantine_after: int = 2
     """Lost boots in a row with a new node file after which the last known good one is used; 0: never."""
+    changes_degrade: bool = False
+    """Whether the node is degraded while another program has changed the network of the node file; else a note."""
     prune: bool = False
     """Whether each apply removes what earlier node files made and the present one does not name."""
     deny_links: tuple[str, ...] = ()

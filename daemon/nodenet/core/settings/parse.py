@@ -370,6 +370,7 @@ KEYS: dict[str, Callable[[object], object]] = {
     "hint": _text,
     "hint_required": _flag,
     "prune": _flag,
+    "changes_degrade": _flag,
     "dhcpv6_hostname": _flag,
     "metrics_dir": lambda value: _path(value) if value else _text(value),
     "bridge.datapath": lambda value: Datapath(_one_of(tuple(Datapath), value)),

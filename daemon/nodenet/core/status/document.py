@@ -176,6 +176,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "node_ips_missing": status.drift is not None,
         "link": selection.link if selection else None,
         "notes": [*(selection.notes if selection else ()), *status.uplink_notes, *_changed(facts)],
+        "changed": list(facts.changed),
         "left_over": list(facts.left_over),
         "renamed": [{"name": name, "link": link, "mac": mac} for name, link, mac in facts.renamed],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),

@@ -5,13 +5,15 @@ nodenetd changes nothing back by itself: an administrator may have changed it on
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from ipaddress import ip_address
 from typing import Any
 
 from nodenet.core.ip import IPAddress
-from nodenet.core.kernel.snapshot import Snapshot
+from nodenet.core.kernel.snapshot import Link, Snapshot
 from nodenet.core.node_file.content import Desired
+from nodenet.core.node_file.values import interfaces, text
 from nodenet.core.node_file.yaml_text import Block, Scalar
 from nodenet.core.resolver import MAX_SERVERS
 from nodenet.core.trial.refusals import Change
@@ -58,13 +60,75 @@ def _servers(document: Block | None) -> Iterator[IPAddress]:
                 continue
 
 
-def values(found: Iterable[Change], dark: Collection[str]) -> Iterator[str]:
-    """Yield in words what differs, but on links without a carrier (*dark*): those have lost what they had."""
+def wanted_up(document: Block | None) -> frozenset[str]:
+    """Return the links that a node file has up."""
+    found = interfaces(document) if document else ()
+    return frozenset(text(each, "name") for _, each in found if text(each, "state") in ("", "up"))
+
+
+def values(found: Iterable[Change], links: Sequence[Link], wanted: Collection[str]) -> Iterator[str]:
+    """Yield in words which links are set down and *wanted* up, and what differs on links with a carrier.
+
+    A link without a carrier has lost what it had. libnmstate may name a link of which no value differs.
+    """
+    yield from (f"{each.name} is set down" for each in links if each.name in wanted and not each.up)
+    dark = {each.name for each in links if not (each.carrier and each.up)}
     for each in found:
-        if each.place in dark or any(each.after.endswith(f" on {link}") for link in dark):
+        if each.before == each.after or each.place in dark or any(each.after.endswith(f" on {link}") for link in dark):
             continue
         what = f"{each.place} {each.key}"
         yield f"{what} is {each.before}, not {each.after}" if each.before else f"{what} is not {each.after}"
+
+
+Profiles = Mapping[str, Mapping[str, str]]
+"""The profiles of a directory: UUID → ``section.key`` → value."""
+
+
+def profile(content: bytes) -> dict[str, str]:
+    """Return what a keyfile of NetworkManager says; values that may be secrets as a hash."""
+    found, section = dict[str, str](), ""
+    for line in content.decode(errors="replace").splitlines():
+        key, equals, value = line.partition("=")
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif equals and not line.startswith("#") and (section, key) not in _BY_ITSELF:
+            found[f"{section}.{key}"] = value if section in _PLAIN else hashlib.sha256(value.encode()).hexdigest()
+    return found
+
+
+_BY_ITSELF = frozenset({("connection", "timestamp")})
+"""Written without an administrator."""
+_PLAIN = frozenset(
+    {"connection", "ethernet", "ipv4", "ipv6", "bond", "bond-port", "bridge", "bridge-port", "vlan", "vrf"}
+)
+"""Sections without secrets."""
+
+
+def of_profiles(before: Profiles, now: Profiles, links: Collection[str]) -> Iterator[str]:
+    """Yield in words what differs between the profiles of *links*, of those that were there *before*.
+
+    Ports of Open vSwitch are left out: nodenetd changes their profiles itself.
+    """
+    for uuid, was in before.items():
+        here = now.get(uuid)
+        if was.get("connection.interface-name") not in links or _is_port(was) or _is_port(here or {}):
+            continue
+        name = f"the profile {was.get('connection.id', uuid)}"
+        if here is None:
+            yield f"{name} is deleted"
+            continue
+        for key in sorted(was.keys() | here.keys()):
+            if was.get(key) == here.get(key):
+                continue
+            if key.partition(".")[0] in _PLAIN:
+                yield f"{name} has {key} {here.get(key, 'no more')}, not {was.get(key, 'set')}"
+            else:
+                yield f"{name} has another {key}"
+
+
+def _is_port(found: Mapping[str, str]) -> bool:
+    port = found.get("connection.port-type") or found.get("connection.slave-type") or ""
+    return "ovs-" in port + found.get("connection.type", "")
 
 
 def sentence(name: str, found: Sequence[str]) -> str:

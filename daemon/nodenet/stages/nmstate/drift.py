@@ -9,14 +9,15 @@ from __future__ import annotations
 import asyncio
 from contextlib import suppress
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import PurePath, PurePosixPath
 
 import structlog
 
-from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Skipped
+from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Skipped, beside
 from nodenet.core.boot.stage_state import EVENT, Request
 from nodenet.core.errors import PublishFailed, Unavailable
 from nodenet.core.messages import Message
+from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.network_manager.state import ManagerState
 from nodenet.core.nmstate.failure import NmstateFailure
 from nodenet.core.probes.questions import on_host
@@ -31,6 +32,7 @@ from nodenet.stages.nmstate.job import Job
 
 log = structlog.get_logger()
 
+BOND = "bond"
 LOOK_SECONDS, SOON_SECONDS = 30.0, 10.0
 """Between two looks, and after a change: it may be a step of a greater one."""
 REMEDY = "`nodenetctl diff` compares; `nodenetctl reload` applies the file again, or write into it what is to stay"
@@ -39,8 +41,9 @@ REMEDY = "`nodenetctl diff` compares; `nodenetctl reload` applies the file again
 class Drift:
     """The last pass that brought the node file into force, and what has changed since."""
 
-    def __init__(self, edges: StageEdges, pipeline: Pipeline, in_force: InForce) -> None:
-        """Compare through *edges*, unless *pipeline* has an open change."""
+    def __init__(self, edges: StageEdges, pipeline: Pipeline, in_force: InForce, *, degrades: bool = False) -> None:
+        """Compare through *edges*, unless *pipeline* has an open change; *degrades*: a difference is a problem."""
+        self._degrades = degrades
         self._edges = edges
         self._pipeline = pipeline
         self._in_force = in_force
@@ -51,10 +54,13 @@ class Drift:
         """What was on the links of the file at the last comparison."""
         self._found: tuple[str, ...] = ()
         """What differed then."""
+        self._profiles: drift.Profiles = {}
+        """NetworkManager's profiles when the file came into force, or when br-ex was made or removed since."""
+        self._bridge: str | None = None
 
     def began(self) -> None:
         """Forget the last pass."""
-        self._job = self._done = self._compared = None
+        self._job = self._done = self._compared = self._bridge = None
         self._found = ()
 
     def in_force(self, job: Job, outcome: Outcome) -> Outcome:
@@ -66,7 +72,9 @@ class Drift:
     def ended(self, outcome: Outcome, request: Request) -> Outcome:
         """Return *outcome* of a pass, with the time of the next look where the file is in force."""
         if self._job and isinstance(outcome, Done | Skipped) and not (outcome.again or self._pipeline.changes.open):
-            self._done = outcome, request.run
+            self._done, self._profiles = (outcome, request.run), {}
+            with suppress(Unavailable):
+                self._profiles = self._profiles_now()
             return self._again(outcome)
         return outcome
 
@@ -78,16 +86,22 @@ class Drift:
         with suppress(Unavailable, NmstateFailure, PublishFailed):
             found = await self._differences(self._job, facts)
         if found is None:  # it cannot be compared at present
-            return self._again(replace(self._done[0], facts=facts))
+            return self._again(replace(self._done[0], facts=facts), self._problem(self._job, facts))
         again, self._found = found == self._found, found
         if again and found != facts.changed:
             _say(self._job.file.name, found)
             facts = replace(facts, changed=found)
-        return self._again(replace(self._done[0], facts=facts), soon=not again)
+        return self._again(replace(self._done[0], facts=facts), self._problem(self._job, facts), soon=not again)
 
-    def _again(self, outcome: Done | Skipped, *, soon: bool = False) -> Outcome:
+    def _problem(self, job: Job, facts: Facts) -> Problem | None:
+        """Return what differs as a problem, where the settings ask for one."""
+        if not (self._degrades and facts.changed):
+            return None
+        return Problem(Message.NETWORK_CHANGED, drift.sentence(job.file.name, facts.changed), REMEDY)
+
+    def _again(self, outcome: Done | Skipped, problem: Problem | None = None, *, soon: bool = False) -> Outcome:
         pause = SOON_SECONDS if soon else until_common(asyncio.get_running_loop().time(), LOOK_SECONDS)
-        return replace(outcome, again=Again(seconds=pause))
+        return beside(replace(outcome, again=Again(seconds=pause)), problem)
 
     async def _differences(self, job: Job, facts: Facts) -> tuple[str, ...] | None:
         """Return what differs now, None if that is not known. Raises Unavailable, NmstateFailure, PublishFailed."""
@@ -99,7 +113,11 @@ class Drift:
         links = wish.links.existing | wish.links.made | {facts.selection.link or ""}
         own = {each.address for each in snapshot.addresses}
         servers = servers_in_use({path: self._read(path) for path in FILES}, own)
-        now = drift.of_links(snapshot, links), servers
+        here = [each for each in snapshot.links if each.name in links]
+        options, profiles = [self._bond_options(each.name) for each in here if each.kind == BOND], self._profiles_now()
+        if self._bridge != facts.bridge:
+            self._bridge, self._profiles = facts.bridge, profiles
+        now = drift.of_links(snapshot, links), servers, options, profiles
         if now == self._compared and self._found == facts.changed:
             return self._found  # no other process is woken for a network that stays as it is
         if await edges.manager.state() is not ManagerState.READY:
@@ -110,9 +128,24 @@ class Drift:
             left = await self._in_force.difference(job.named, job.wish, transaction)
             state = await transaction.show() if left else {}
         self._compared = now
-        dark = {each.name for each in snapshot.links if not each.carrier}
-        found = [*drift.values(changes(left, state), dark), drift.other_servers(job.wish, servers, own)]
+        edited = drift.of_profiles(self._profiles, profiles, wish.links.existing | wish.links.made)
+        found = [
+            *drift.values(changes(left, state), snapshot.links, drift.wanted_up(wish.document) & links),
+            drift.other_servers(job.wish, servers, own),
+            *edited,
+        ]
         return tuple(job.wish.secrets.hidden_in(each) for each in found if each)
+
+    def _profiles_now(self) -> drift.Profiles:
+        """Return NetworkManager's profiles on the disk."""
+        read = (self._read(KEYFILES / name) for name in self._edges.files.listing(KEYFILES))
+        found = (drift.profile(content) for content in read if content)
+        return {each.get("connection.uuid", ""): each for each in found}
+
+    def _bond_options(self, link: str) -> tuple[bytes | None, ...]:
+        """Return the options of a bond: a program that writes them there causes no event."""
+        directory = PurePosixPath("/sys/class/net", link, "bonding")
+        return tuple(self._read(directory / name) for name in sorted(self._edges.files.listing(directory)))
 
     def _read(self, path: PurePath) -> bytes | None:
         try:

@@ -77,8 +77,12 @@ class NmstateStage:
         directory: PurePath,
         *,
         prunes: bool = False,
+        changes_degrade: bool = False,
     ) -> None:
-        """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over."""
+        """Look for node files in *directory*; *prunes*: each apply removes what earlier ones have left over.
+
+        *changes_degrade*: what another program changes is a problem, and no note.
+        """
         self._node_files = NodeFiles(edges.files, edges.nmstate, directory, edges.store)
         self._nmstate = edges.nmstate
         self._keeper = ProfileKeeper(edges.profiles, edges.files)
@@ -96,7 +100,7 @@ class NmstateStage:
         self._in_force = InForce(edges.store, pipeline, directory)
         self._tries = Tries()
         self._refusal = Refusal(pipeline, probes, self._in_force)
-        self._drift = Drift(edges, pipeline, self._in_force)
+        self._drift = Drift(edges, pipeline, self._in_force, degrades=changes_degrade)
         self._told = ""
 
     async def attempt(self, facts: Facts, request: Request = NOTHING) -> Outcome:
@@ -379,4 +383,5 @@ def build(edges: StageEdges, settings: Settings) -> NmstateStage:
     recorder = Recorder.of(edges, settings)
     other_names = OtherNames(edges.kernel, edges.profiles, edges.files, edges.clock)
     parts = (pipeline, settling, probes, quarantine, missing, going_back, recorder, other_names, later_tries)
-    return NmstateStage(edges, *parts, directory, prunes=settings.prune)
+    degrade = settings.changes_degrade
+    return NmstateStage(edges, *parts, directory, prunes=settings.prune, changes_degrade=degrade)
