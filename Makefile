@@ -2,6 +2,8 @@
 SHELL := /bin/bash
 .DELETE_ON_ERROR:
 .DEFAULT_GOAL := help
+# Without bytecode on the disk each worker compiles every test module again, and each program of a test all of nodenet.
+unexport PYTHONDONTWRITEBYTECODE
 
 PYTHON ?= python3
 DESTDIR ?= /

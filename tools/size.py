@@ -34,11 +34,11 @@ def measures(root: Path = ROOT) -> tuple[Measure, ...]:
         *(path for ending in (".md", ".1", ".5", ".8") for path in _files(root / "docs", ending)),
     ]
     return (
-        Measure("product: lines", _lines(product), 68_500, 48_000),
-        Measure("product: modules", len(product), 395, 260),
-        Measure("tests: lines", _lines(_files(root / "tests", ".py")), 109_500, 75_000),
-        Measure("tools and packaging: lines of Python", _lines(machinery), 11_200, 9_000),
-        Measure("documents and manual pages: words", _words(documents), 47_000, 35_000),
+        Measure("product: lines", _lines(product), 69_200, 48_000),
+        Measure("product: modules", len(product), 393, 260),
+        Measure("tests: lines", _lines(_files(root / "tests", ".py")), 109_000, 75_000),
+        Measure("tools and packaging: lines of Python", _lines(machinery), 11_150, 9_000),
+        Measure("documents and manual pages: words", _words(documents), 46_700, 35_000),
         Measure("packages that run on a node", _packages(root / "packaging" / "requirements.txt"), 6, 6),
     )
 

@@ -13,7 +13,18 @@ from typing import Any
 from factories import NodeFactory
 from harness import Flavour, Lan, Node, eventually
 from lookups import ANSWERS, RESOLVER, servers
-from story import CRIO, KUBELET, checkpoints, nothing_left, ready_monotonic, settle, stage, story, told_of_cycles
+from story import (
+    CRIO,
+    KUBELET,
+    checkpoints,
+    lease_confirmed,
+    nothing_left,
+    ready_monotonic,
+    settle,
+    stage,
+    story,
+    told_of_cycles,
+)
 
 SETTINGS = "/etc/nodenet/nodenet.toml"
 DROP_IN = "/etc/nodenet/nodenet.toml.d/10-lab.toml"
@@ -131,12 +142,7 @@ def whole(node: Node, *, first: bool = False, vips: Sequence[str] = (), timeout:
     *first*: the node's own resolver is known to answer, and is asked first. *vips*: those that the node holds.
     """
     settle(node, timeout=timeout)
-    # kubelet need not wait for it, but it is part of the end.
-    eventually(
-        lambda: "until the DHCP server confirms it" not in stage(settle(node), "configure-ovs")["detail"],
-        "the lease of br-ex",
-        timeout=60,
-    )
+    lease_confirmed(node)
     document = settle(node)
     assert (document["health"], document["ready"], document["last_error"]) == ("ok", True, None), document
     assert (document["bridge"], document["uplink"], document["link"]) == ("br-ex", "eth0", "br-ex")

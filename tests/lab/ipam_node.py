@@ -26,6 +26,9 @@ from ipam_site import PATIENCE, Network, Pod, Site, addresses_of
 ROOT = Path(__file__).resolve().parents[2]
 FIRST = 10
 ANSWER_SECONDS = 60.0
+TRIES = 4
+BUSY = b"no connection within"
+"""The API server of a busy machine did not accept in time: the service says so, and a runtime asks again."""
 
 
 @functools.cache
@@ -200,8 +203,11 @@ class IpamNode:
             "path": "",
             "config": network.stdin(**more),
         }
-        async with asyncio.timeout(ANSWER_SECONDS):
-            raw = await exchanged(self.socket, json.dumps(request).encode())
+        for _ in range(TRIES):
+            async with asyncio.timeout(ANSWER_SECONDS):
+                raw = await exchanged(self.socket, json.dumps(request).encode())
+            if BUSY not in raw:
+                break
         if not raw:
             return Answer(1, {}, "the connection ended without an answer")
         answer = json.loads(raw)

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from harness import Shell
+from harness import Shell, eventually
 from harness.product import PACKAGES, REPOSITORY
 
 FIXTURES = Path(__file__).resolve().parents[2] / "fixtures" / "node_file"
@@ -58,6 +58,16 @@ def settle(node: Shell, *, timeout: float = 60) -> dict[str, Any]:
 def stage(document: dict[str, Any], name: str) -> dict[str, Any]:
     """Return one stage of a status document."""
     return next(stage for stage in document["stages"] if stage["name"] == name)
+
+
+def lease_confirmed(node: Shell, *, timeout: float = 60) -> None:
+    """Wait until br-ex does not wait for its lease any more; kubelet need not wait for that."""
+    unconfirmed = "until the DHCP server confirms it"
+    eventually(
+        lambda: unconfirmed not in str(stage(settle(node), "configure-ovs")["detail"]),
+        "the lease of br-ex",
+        timeout=timeout,
+    )
 
 
 def story(node: Shell, boot: int = 0) -> list[dict[str, Any]]:

@@ -114,7 +114,7 @@ def test_every_kind_of_fault_can_strike(kind: str) -> None:
 
 
 def test_every_kind_of_fault_is_searched_with() -> None:
-    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY, SECOND, SWAPPED, HAND} == set(KINDS)
+    assert {*CUTS, *TROUBLES, *EVENTS, TRIED, PANICS, STRAY, SECOND, HAND, SWAPPED} == set(KINDS)
 
 
 def test_a_sweep_strikes_at_every_call() -> None:

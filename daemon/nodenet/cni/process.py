@@ -39,7 +39,7 @@ from nodenet.edge.persistent_ips import plugin_socket
 from nodenet.edge.persistent_ips.plugin_socket import PluginSocket
 from nodenet.edge.persistent_ips.store import Store
 from nodenet.edge.systemd import journal
-from nodenet.edge.systemd.notify import Notifier, report_ready
+from nodenet.edge.systemd.notify import Notifier, keep_alive, report_ready
 from nodenet.loop.background import Background
 
 # What does the service know, for people: which addresses, why, and whether store, Leases and claims agree?
@@ -354,7 +354,7 @@ async def _serve(
         await listening.start()
         service.start(background)
         people.start(background)
-        background.start("the watchdog", lambda: _beat(notifier))
+        background.start("the watchdog", lambda: keep_alive(notifier))
         log.info(f"nodenet-ipam {__version__} begins as node {node}")
         known = f"{len(list(service.book.reservations()))} addresses known"
         background.start("READY", lambda: report_ready(notifier, lambda: known))
@@ -379,12 +379,6 @@ class _Weaknesses:
             for text in weaknesses:
                 log.warning(text, message=Message.NOTE, cause=text)
         self._known = weaknesses
-
-
-async def _beat(notifier: Notifier) -> None:
-    while True:
-        notifier.beat(starting=False)
-        await asyncio.sleep(notifier.seconds)
 
 
 if __name__ == "__main__":

@@ -48,7 +48,7 @@ from nodenet.edge.kubernetes.client import KubernetesCluster
 from nodenet.edge.kubernetes.cluster_api import OwnNode
 from nodenet.edge.metrics import STATE, Metrics, MetricsFile
 from nodenet.edge.systemd import journal, manager_object
-from nodenet.edge.systemd.notify import Notifier, report_ready
+from nodenet.edge.systemd.notify import Notifier, keep_alive, report_ready
 from nodenet.hosted.checks import HealthChecks
 from nodenet.hosted.cluster_source import ClusterSource, Identity
 from nodenet.hosted.mover import ApiIntTrial, Mover
@@ -337,7 +337,7 @@ async def serve(program: ProgramMetrics) -> int:
     companion.shown += [on_bus.show, figures.show]
     background = Background()
     await companion.start(background)
-    background.start("the watchdog", lambda: _beat(notifier))
+    background.start("the watchdog", lambda: keep_alive(notifier))
     try:
         with suppress(TimeoutError):
             async with asyncio.timeout(LONGEST_FIRST_SECONDS):
@@ -363,12 +363,6 @@ async def _either(*events: asyncio.Event) -> None:
     finally:
         for task in tasks:
             task.cancel()
-
-
-async def _beat(notifier: Notifier) -> None:
-    while True:
-        notifier.beat(starting=False)
-        await asyncio.sleep(notifier.seconds)
 
 
 def _line(document: dict[str, object]) -> str:

@@ -97,6 +97,12 @@ def test_the_seeds_second_step_is_refused_and_what_is_below_it_is_not() -> None:
             "Add `type: ethernet`, or what it is",
         ),
         (
+            "interfaces: [{name: ipv0, type: ipvlan, ipvlan: {base-iface: eth0, mode: l3}}]\n",
+            "first-step-type",
+            "interfaces[0]: libnmstate makes a keyfile of type ipvlan that NetworkManager does not read",
+            "Leave ipv0 to the second step, and give the host another link until then",
+        ),
+        (
             "interfaces: [{name: bond0, type: bond, copy-mac-from: eth0}]\n",
             "first-step-copy-mac-from",
             "interfaces[0].copy-mac-from = eth0: `copy-mac-from` needs the running host",

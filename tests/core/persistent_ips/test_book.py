@@ -1,13 +1,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from ipaddress import ip_address, ip_interface, ip_network
+from ipaddress import ip_interface, ip_network
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from nodenet.core.persistent_ips.book import Book, Drop, Put, RecordInvalid, key_of, record_of, row_of
+from nodenet.core.persistent_ips.book import Book, RecordInvalid, record_of, row_of
 from nodenet.core.persistent_ips.claim import Claim
 from nodenet.core.persistent_ips.model import (
     Attachment,
@@ -24,48 +24,8 @@ from nodenet.core.persistent_ips.model import (
 
 OWNER = Owner(OwnerKind.CLAIM, "vms", "vm", "u1")
 ADDRESS = ip_interface("192.0.2.7/24")
-ROW = Reservation("blue", ADDRESS, OWNER, State.REPORTED, "l1", "9", 0.0)
 POD = PodName("vms", "vm-1", "p1")
-ATTACHMENT = Attachment("c1", "net1", "blue", OWNER, (ADDRESS,), POD, "", "b1", 0.0)
-REFERENCE = PodReference(POD, "net1", "blue", "vm", Workload())
 CLAIM = Claim("vms", "vm", "u1", "7", "blue", deleting=False, ips=("192.0.2.7/24",), owner_pod="")
-
-
-def test_the_book_follows_changes() -> None:
-    book = Book([ROW, ATTACHMENT, REFERENCE, NetworkSeen("blue", "d", "s")])
-    assert book.attachment(("c1", "net1")) == ATTACHMENT
-    assert book.attachments_of(OWNER) == (ATTACHMENT,)
-    assert book.reservations_of(OWNER) == book.held_by(OWNER, "blue") == (ROW,)
-    assert book.held_by(OWNER, "red") == ()
-    assert book.pod_reference(REFERENCE.key) == REFERENCE
-    assert book.network("blue") == NetworkSeen("blue", "d", "s")
-    assert book.claim_owners() == (OWNER,)
-    assert book.pods_of_claim("vms", "vm") == {POD}
-    book.take([Put(replace(ROW, state=State.RELEASING)), Drop(ATTACHMENT), Drop(REFERENCE)])
-    assert book.held_by(OWNER, "blue") == ()
-    assert book.attachments_of(OWNER) == ()
-    assert book.pods_of_claim("vms", "vm") == frozenset()
-    assert book.taken("blue", ADDRESS.ip)  # its Lease is still there
-    book.take([Drop(ROW), Drop(ROW)])
-    assert not book.taken("blue", ADDRESS.ip)
-
-
-def test_one_address_may_have_two_leases_one_after_the_other() -> None:
-    other = replace(ROW, lease_uid="l2", owner=replace(OWNER, uid="u2"))
-    book = Book([replace(ROW, state=State.RELEASING), other])
-    book.take([Drop(ROW)])
-    assert book.taken("blue", ADDRESS.ip)
-    assert book.reservations_of(other.owner) == (other,)
-
-
-def test_what_was_seen_is_taken_until_it_is_free() -> None:
-    book, one, other = Book(), ip_address("192.0.2.1"), ip_address("192.0.2.2")
-    book.note_taken("blue", [one])
-    assert book.taken("blue", one)
-    book.note_taken("blue", [other], all_of_them=True)
-    assert (book.taken("blue", one), book.taken("blue", other)) == (False, True)
-    book.note_free("blue", other)
-    assert not book.taken("blue", other)
 
 
 def test_claims_are_counted_by_their_addresses() -> None:
@@ -97,11 +57,6 @@ RECORDS: tuple[Record, ...] = (
 @pytest.mark.parametrize("record", RECORDS)
 def test_a_record_is_read_as_it_was_written(record: Record) -> None:
     assert record_of(row_of(record)) == record
-
-
-def test_two_records_have_two_keys() -> None:
-    assert len({row_of(record)[:2] for record in RECORDS}) == len(RECORDS)
-    assert key_of("a", "b,c") != key_of("a,b", "c")
 
 
 def test_a_kind_of_a_later_release_is_left_alone() -> None:

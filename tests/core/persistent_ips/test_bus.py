@@ -32,17 +32,6 @@ def test_the_reviewed_contract_is_what_is_offered() -> None:
     assert plain(CONTRACT.read_text()) == introspection(bus.PATH, bus.OBJECTS)
 
 
-def test_every_property_has_a_value() -> None:
-    assert bus.values(DOCUMENT) == {"Node": "worker-0", "Addresses": 2, "Claims": 1, "Problems": ["x"]}
-    assert set(bus.values(DOCUMENT)) == set(bus.IPAM.properties)
-
-
-def test_one_network_or_all() -> None:
-    assert bus.of_network(DOCUMENT, "")["addresses"] == [CLAIMED, EPHEMERAL]
-    assert bus.of_network(DOCUMENT, "red") == {**DOCUMENT, "addresses": [EPHEMERAL]}
-    assert bus.of_network(DOCUMENT, "green")["addresses"] == []
-
-
 def test_addresses_that_come_and_go_are_signals() -> None:
     empty = {**DOCUMENT, "addresses": []}
     allocated = [

@@ -33,10 +33,6 @@ def found(where: Here, cluster: Cluster) -> list[Difference]:
     return list(differences(where, cluster.leases.values()))
 
 
-def test_what_agrees_is_no_difference() -> None:
-    assert found(here(RESERVED, ORDINARY, SEEN), Cluster(lease_of(RESERVED), lease_of(ORDINARY))) == []
-
-
 def test_an_address_that_became_a_gateway_is_a_difference() -> None:
     """Of a row and of a claim's status alike, once."""
     seen = replace(SEEN, never_given=(ip_network("192.0.2.8"), ip_network("192.0.2.6/31")))
@@ -104,10 +100,6 @@ def test_an_address_of_a_status_that_another_node_reserves_at_the_same_time_is_l
     cluster.leases[lease_of(RESERVED).name] = lease_of(RESERVED, "worker-9")
     assert not cluster.carry_out(where, repair(where, difference))
     assert (cluster.changes, list(where.book.reservations())) == ([], [])
-
-
-def test_of_a_network_that_is_not_used_here_nothing_is_said() -> None:
-    assert found(here(), Cluster()) == []
 
 
 def test_a_lease_whose_claim_is_gone_is_deleted_when_its_pod_is_gone_too() -> None:

@@ -163,11 +163,6 @@ def test_the_name_is_one_for_each_network_and_address(one: str, a: Any, other: s
     assert (name_of(one, a) == name_of(other, b)) == ((one, a.ip) == (other, b.ip))
 
 
-def test_the_name_can_be_read() -> None:
-    assert name_of("Blue_net", LEASE.address) == f"nodenet-ipam-blue-net-{leases.digest('Blue_net')}-192-0-2-7"
-    assert name_of("blue", ip_interface("192.0.2.7/25")) == name_of("blue", LEASE.address)
-
-
 @pytest.mark.parametrize(
     "changes",
     [{"name": "another"}, {"annotations": {}}, {"uid": ""}, {"annotations": 7}],
@@ -215,15 +210,3 @@ def test_a_move_holds_only_for_the_same_owner_and_version() -> None:
         assert {"op": "add", "path": path, "value": value} in operations
     labels = [one for one in operations if "labels" in one["path"]]
     assert [one["value"] for one in labels] == ["node-b"]
-
-
-def test_selectors_find_the_labels() -> None:
-    labels = ",".join(f"{key}={value}" for key, value in stored()["metadata"]["labels"].items())
-    for selector in (leases.network_selector("Blue"), leases.node_selector("node-a"), leases.all_selector()):
-        assert all(part in labels for part in selector.split(","))
-
-
-def test_a_label_shows_the_name_or_its_digest() -> None:
-    assert leases.label("worker-0.example.com") == "worker-0.example.com"
-    for text in ("a" * 64, "", "ends-", "-begins", "a b"):
-        assert leases.label(text) == leases.digest(text)

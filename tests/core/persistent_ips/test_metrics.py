@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import get_args
 
-from core.persistent_ips.test_bus import CLAIMED, DOCUMENT
+from core.persistent_ips.test_bus import DOCUMENT
 from nodenet.cni import verbs
 from nodenet.core.persistent_ips import effects, metrics
 from nodenet.core.persistent_ips.cni import Verb
@@ -29,17 +29,6 @@ def test_the_text() -> None:
         "# TYPE nodenet_ipam_add_total counter",
         "nodenet_ipam_add_total 3",
     ]
-
-
-def test_a_name_cannot_break_the_format() -> None:
-    document = {**DOCUMENT, "addresses": [{**CLAIMED, "network": 'a"b\\c\nd'}]}
-    assert 'network="a\\"b\\\\c\\nd"' in metrics.text(document, Figures())
-
-
-def test_every_counter_is_there_from_the_beginning() -> None:
-    """A monitoring system sees the first event only if there was a zero before."""
-    text = metrics.text(DOCUMENT, Figures())
-    assert [name for name in metrics.COUNTERS if f"\nnodenet_ipam_{name}_total 0\n" not in text] == []
 
 
 def test_durations_are_there_by_verb_and_by_request() -> None:

@@ -12,7 +12,6 @@ from nodenet.core.persistent_ips import repair
 from nodenet.core.persistent_ips.cni import CniError
 from nodenet.core.persistent_ips.lease import name_of
 from nodenet.core.persistent_ips.model import Owner, PodName, State
-from nodenet.core.persistent_ips.repair import attached_pods, is_settled, owner_pod
 from persistent_ips_story import added, step_until, vm
 from persistent_ips_world import Node, World, network
 
@@ -56,20 +55,6 @@ def test_a_claim_that_is_deleted_after_a_lost_store_frees_nothing_that_a_pod_has
     del world.api.pods["vms", "vm-1"]
     world.do_chores(node)
     assert [one.owner.kind for one in world.api.leases.values()] == ["pod"]
-
-
-def test_after_a_lost_store_the_sandbox_is_known_that_has_the_address_now() -> None:
-    """The Lease was made for an earlier sandbox of the claim."""
-    world, node = prepared()
-    world.delete(node, ("c1", "net1"))
-    world.finish(node)
-    del world.api.pods["vms", "vm-1"]
-    added(world, node, vm(world), "c3")
-    world.do_chores(node)
-    node.lose_store()
-    world.do_chores(node)
-    assert ("c3", "net1") in {one.key for one in node.book.attachments()}
-    assert ("c1", "net1") not in {one.key for one in node.book.attachments()}
 
 
 def test_after_a_lost_store_a_pod_of_another_workload_does_not_get_the_claim() -> None:
@@ -172,26 +157,6 @@ def test_what_another_machine_with_the_same_node_name_has_made() -> None:
     assert repair.of_a_namesake(node.book, world.api.leases.values(), (), "other") == ()
 
 
-def test_a_second_machine_of_the_same_name_frees_nothing_that_a_pod_has() -> None:
-    world, node = prepared()
-    node.boots += 1  # another machine, with a store of its own
-    node.lose_store()
-    world.do_chores(node)
-    world.do_chores(node)
-    world.check()
-
-
-def test_a_static_pod_keeps_its_address_over_a_lost_store() -> None:
-    world = World(1)
-    node = world.nodes[0]
-    pod = world.api.put_pod("static")
-    world.api.pods["vms", "static"]["metadata"]["annotations"]["kubernetes.io/config.mirror"] = "hash"
-    added(world, node, replace(pod, uid="hash"), "c1")
-    node.lose_store()
-    world.do_chores(node)
-    world.check()
-
-
 def test_without_kubernetes_the_boot_decides() -> None:
     world = World(1)
     node = world.nodes[0]
@@ -229,19 +194,6 @@ def test_a_reboot_ends_every_sandbox() -> None:
     assert world.api.claims["vms", "vm"].owner_pod == ""
 
 
-def test_a_lease_that_was_deleted_by_hand_is_made_again() -> None:
-    world, node = prepared()
-    world.live.clear()
-    world.api.leases.clear()
-    world.api.claims["vms", "vm"] = replace(world.api.claims["vms", "vm"])
-    for row in list(node.book.reservations()):
-        run = node.begin("restore", repair.restore(node.here(), row))
-        while run in node.runs:
-            node.step(run)
-    assert {one.uid for one in world.api.leases.values()} == {row.lease_uid for row in node.book.reservations()}
-    assert len(world.api.leases) == 2
-
-
 def test_a_lease_that_was_made_again_is_kept_though_its_record_was_not_written() -> None:
     """The service is killed between both: at the next start the Lease is one that no record has."""
     world, node = prepared()
@@ -258,22 +210,6 @@ def test_a_lease_that_was_made_again_is_kept_though_its_record_was_not_written()
     (attachment,) = [one for one in node.book.attachments() if one.owner.kind == "pod"]
     assert attachment.addresses == (plain.address,)
     assert [row.lease_uid for row in node.book.reservations() if row.owner == plain.owner] == [made.uid]
-
-
-def test_of_two_leases_of_one_sandbox_both_are_kept_after_a_lost_store() -> None:
-    """A container has its id again while its last address is on its way back: nothing says which one it has."""
-    world = World(1)
-    node = world.nodes[0]
-    for _ in range(2):
-        added(world, node, None, "c1")
-        if len(world.api.leases) == 1:
-            world.delete(node, ("c1", "net1"))
-            world.finish(node)
-    assert len(world.api.leases) == 2
-    node.lose_store()
-    world.do_chores(node)
-    world.check()
-    world.end()
 
 
 def test_an_address_that_another_owner_has_by_now_is_dropped() -> None:
@@ -308,21 +244,6 @@ def test_a_lease_of_an_older_list_is_read_again() -> None:
         node.step(run)
     assert old.name in world.api.leases
     assert list(node.book.reservations()) == []
-
-
-def test_what_there_is_to_repair() -> None:
-    world, node = prepared()
-    leases = list(world.api.leases.values())
-    assert repair.unknown_leases(node.book, leases) == ()
-    assert repair.lost_leases(node.book, leases) == ()
-    assert len(repair.lost_leases(node.book, [])) == 2
-    assert repair.pending_owners(node.book) == repair.idle_pods(node.book) == ()
-    assert repair.gone_pods(node.book) == ()
-    assert repair.absent_claims(node.book) == ()  # the claims were not listed yet
-    node.watch()
-    world.api.delete_claim(("vms", "vm"))
-    node.watch()
-    assert [one.name for one in repair.absent_claims(node.book)] == ["vm"]
 
 
 def test_the_owner_pod_is_true_over_stop_start_and_a_failed_migration() -> None:
@@ -452,28 +373,6 @@ def test_an_interrupted_report_is_followed() -> None:
     assert [row.state for row in node.book.reservations()] == [State.RESERVED]
     world.do_chores(node)
     assert [row.state for row in node.book.reservations()] == [State.REPORTED]
-
-
-def test_whom_the_status_should_name() -> None:
-    world = World(1)
-    node = world.nodes[0]
-    added(world, node, vm(world), "c1")
-    claim = world.api.claims["vms", "vm"]
-    assert attached_pods(node.book, claim) == ["vm-1"]
-    assert owner_pod(node.book, replace(claim, owner_pod="elsewhere")) == "elsewhere"
-    assert owner_pod(node.book, replace(claim, owner_pod="")) == "vm-1"
-
-
-def test_when_nothing_is_to_do() -> None:
-    world = World(1)
-    node = world.nodes[0]
-    added(world, node, vm(world), "c1")
-    claim = world.api.claims["vms", "vm"]
-    assert is_settled(node.book, claim)
-    for change in ({"ips": ()}, {"ips": ("192.0.2.200/29",)}, {"owner_pod": ""}):
-        assert not is_settled(node.book, replace(claim, **change)), change
-    assert is_settled(node.book, replace(claim, owner_pod="elsewhere"))
-    assert is_settled(node.book, replace(claim, uid="of another node", ips=()))
 
 
 @pytest.mark.parametrize("text", ["2001:DB8::3/125", "2001:0db8:0:0::3/125"])

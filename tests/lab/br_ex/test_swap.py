@@ -6,7 +6,6 @@ that it knows; the port number is the same, so its flows and those of ovn-contro
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import pytest
@@ -19,7 +18,7 @@ from factories import NodeFactory
 from harness import Flavour, Lan, Node
 from harness.node import Nic
 from pinger import Pinger
-from story import causes, nothing_left, settle
+from story import causes, lease_confirmed, nothing_left, settle
 
 NUMBERED = SEEN.replace("ovs-vsctl get interface eth0 ofport", "").replace(
     "ovs-vsctl list-ports br-ex\n", "ovs-vsctl list-ports br-ex | grep -v eth\nip link show br-ex | grep ether\n"
@@ -67,7 +66,7 @@ def node(product_node: NodeFactory, product: Path, lan: Lan) -> Node:
     node.enable("card.service")
     node.boot()
     assert settle(node, timeout=120)["health"] == "ok"
-    time.sleep(3)
+    lease_confirmed(node)
     ovn.start(node)
     return node
 

@@ -5,7 +5,6 @@ Both NICs are on one LAN, as the ports of two switches are. The second one has n
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,7 @@ from br_ex.test_swap import NUMBERED, SILENT, lose_the_first, uplink
 from factories import NodeFactory
 from harness import Flavour, Lab, Lan, Node
 from pinger import Pinger
-from story import causes, node_file, nothing_left, settle
+from story import causes, lease_confirmed, node_file, nothing_left, settle
 
 SPARE = """[connection]
 id=spare
@@ -52,7 +51,7 @@ def node(product_node: NodeFactory, product: Path, lab: Lab, lan: Lan, request: 
     node.boot()
     document = settle(node, timeout=120)
     assert (document["health"], document["link"], document["uplink"]) == ("ok", "br-ex", "eth0")
-    time.sleep(3)  # the lease of br-ex is settled
+    lease_confirmed(node)
     ovn.start(node)
     return node
 

@@ -106,6 +106,8 @@ def _is_off(section: Node | None) -> bool:
 
 EARLY = "Derive the document of the first step with `nodenetctl day-one early`"
 _KERNEL_NAME = re.compile(r"eth\d+")
+_NO_KEYFILE = frozenset({"hsr", "ipvlan"})
+"""libnmstate 2.2 leaves out the section that NetworkManager 1.58 asks for."""
 _BY_IDENTIFIER = frozenset({"mac-address", "pci-address"})
 
 
@@ -175,7 +177,13 @@ def warnings(file: str, document: Block) -> Iterator[Found]:
 
 def _link(file: str, path: str, link: Block) -> Iterator[Found]:
     yield from _virtual_functions(file, path, link)
-    if not text(link, "type"):
+    if (kind := text(link, "type")) in _NO_KEYFILE:
+        said = (
+            f"libnmstate makes a keyfile of type {kind} that NetworkManager does not read",
+            f"Leave {text(link, 'name')} to the second step, and give the host another link until then",
+        )
+        yield Found(Rule.STEP_TYPE, file, *said, link.line, link.column, path)
+    if not kind:
         said = (
             f"{text(link, 'name') or 'an interface'} has no type, and only the running host knows it",
             "Add `type: ethernet`, or what it is",

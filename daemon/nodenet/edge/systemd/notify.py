@@ -80,6 +80,13 @@ async def report_ready(notifier: Notifier, status: Callable[[], str]) -> None:
         await asyncio.sleep(AGAIN_SECONDS)
 
 
+async def keep_alive(notifier: Notifier) -> None:
+    """Send the watchdog message in time. Never ends."""
+    while True:
+        notifier.beat(starting=False)
+        await asyncio.sleep(notifier.seconds)
+
+
 def _status(text: str) -> str:
     """Return the STATUS= line; one line, since the next would be another assignment."""
     line = " ".join(text.split())
