@@ -19,7 +19,7 @@ from story import CLUSTER, STATIC, network, node_file, settle, stage, status, wi
 NOBODY = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 RELOAD = ["nodenetctl", "reload", "--wait"]
 SECRETS = ("of-node-file", "of-comment", "of-profile", "of-ovs-database", "of-journal", "of-broken-yaml")
-OPTIONAL = {f"{name}.json" for name in ("hosted", "claims", "bridge", "adoption")} | {
+OPTIONAL = {f"{name}.json" for name in ("hosted", "claims", "bridge", "bridge-intent", "policies", "adoption")} | {
     f"{name}.txt"
     for name in ("journal-last", "boot-report-last", "units", "explain-vip", "explain-hosted", "explain-br-ex")
 }
