@@ -106,9 +106,12 @@ class HandOver:
             yield
             return
         given: dict[str, int] = {}
-        watch = asyncio.create_task(self._watch(bridges, known, given))
+        looks: dict[str, int] = {}
+        watch = asyncio.create_task(self._watch(bridges, known, given, looks))
         try:
             yield
+            if looks:  # the first announcements may be lost with the old number of the port
+                await asyncio.sleep(EACH_OF * LOOK_SECONDS)
         finally:
             watch.cancel()
             await asyncio.wait([watch])
@@ -126,10 +129,11 @@ class HandOver:
                 await self.ofports.ovsdb.request_ofport(link, number)
                 given[link] = number
 
-    async def _watch(self, before: Iterable[OvsBridge], known: Numbers, given: dict[str, int]) -> None:
+    async def _watch(
+        self, before: Iterable[OvsBridge], known: Numbers, given: dict[str, int], looks: dict[str, int]
+    ) -> None:
         """Hand over what there is to hand over, and announce it: libnmstate has the profiles meanwhile."""
         below = {bridge.name: _ports(bridge) for bridge in before}
-        looks: dict[str, int] = {}
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             with contextlib.suppress(Unavailable):
