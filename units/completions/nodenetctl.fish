@@ -46,7 +46,7 @@ function _shtab_nodenetctl_using
 end
 
 set -g _shtab_nodenetctl_commands status doctor monitor boot-report explain 'explain node-ip' 'explain br-ex' 'explain hostname' 'explain nmstate' 'explain api-int' 'explain vip' 'explain hosted' hosted claims check diff verify try confirm rollback history reload reselect bridge 'bridge remove' 'bridge make' adopt hand-back wait snapshot settings day-one 'day-one check' 'day-one show' 'day-one early' 'day-one keyfiles' 'day-one ignition' 'day-one machine-config' 'day-one secret' 'day-one from-csv' 'day-one from-host' 'day-one install-config' report fleet what-if version
-set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --from --hint --host --hosts --html --install-config --kubeconfig --lease-namespace --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --snapshot --step --svg --timeout --to --vip -b
+set -g _shtab_nodenetctl_opts_with_value --as --bmh --boot --boots --control-plane --datapath --deny-link --diff --digest --directory --expect --extract --families --file --files --for --from --hint --host --hosts --html --install-config --kubeconfig --lease-namespace --machine-config --map --name --network --network-type --node-files --out --output --platform --role --settings --settle --snapshot --step --svg --timeout --to --vip -b
 
 complete -c nodenetctl -e
 complete -c nodenetctl -f
@@ -119,11 +119,12 @@ complete -c nodenetctl -n '_shtab_nodenetctl_using hosted' -l file -xka "(__fish
 complete -c nodenetctl -n '_shtab_nodenetctl_using hosted; and test $_shtab_nodenetctl_npos -eq 0' -ka "drain undrain migrate" -d 'drain, undrain, or migrate --dry-run'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a claims -d 'show which workload has which address, why a claim waits, and whether everything agrees'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -s h -l help -d 'show this help message and exit'
-complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l network -x -d 'show the addresses of this network only'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l network -x -d 'this network only'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l json -d 'print the document that the service returns'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l repair -d 'with check: also repair what can safely be repaired'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l kubeconfig -xka "(__fish_complete_path (commandline -ct))" -d 'with import: an administrator'"'"'s'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l lease-namespace -x -d 'with import: `[ipam] lease_namespace`'
+complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l settle -x -d 'with import: how long late addresses are looked for'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims' -l dry-run -d 'with import: print what would be done, change nothing'
 complete -c nodenetctl -n '_shtab_nodenetctl_using claims; and test $_shtab_nodenetctl_npos -eq 0' -ka "explain check import" -d 'explain, check or import'
 complete -c nodenetctl -n '_shtab_nodenetctl_using; and test $_shtab_nodenetctl_npos -eq 0' -a check -d 'check node files without changing the network'

@@ -32,12 +32,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "order", nargs="?", choices=("explain", "check", "import"), metavar="ORDER", help="explain, check or import"
     )
     parser.add_argument("claim", nargs="?", metavar="CLAIM", help="NAMESPACE/NAME of the claim to explain")
-    parser.add_argument("--network", default="", metavar="NAME", help="show the addresses of this network only")
+    parser.add_argument("--network", default="", metavar="NAME", help="this network only")
     parser.add_argument("--json", action="store_true", help="print the document that the service returns")
     parser.add_argument("--repair", action="store_true", help="with check: also repair what can safely be repaired")
     parser.add_argument("--kubeconfig", default="", metavar="FILE", help="with import: an administrator's")
     parser.add_argument(
         "--lease-namespace", default="nodenet-ipam", metavar="NAME", help="with import: `[ipam] lease_namespace`"
+    )
+    parser.add_argument(
+        "--settle",
+        type=float,
+        default=120,
+        metavar="SECONDS",
+        help="with import: how long late addresses are looked for",
     )
     parser.add_argument("--dry-run", action="store_true", help="with import: print what would be done, change nothing")
 
@@ -68,7 +75,7 @@ def _judge(arguments: argparse.Namespace) -> None:
         raise UsageInvalid("explain takes NAMESPACE/NAME of a claim", remedy="Run `nodenetctl claims` to see all")
     if arguments.order != "explain" and arguments.claim:
         raise UsageInvalid(f"{arguments.order} takes no claim", remedy="Run `nodenetctl claims explain NAMESPACE/NAME`")
-    if arguments.order and arguments.network:
+    if arguments.order in ("explain", "check") and arguments.network:
         raise UsageInvalid(f"{arguments.order} takes no --network", remedy="Run it without")
     if arguments.repair and arguments.order != "check":
         raise UsageInvalid("--repair belongs to check", remedy="Run `nodenetctl claims check --repair`")

@@ -9,13 +9,14 @@ import pytest
 
 from nodenet.core.persistent_ips.model import Owner, OwnerKind
 from nodenet.core.persistent_ips.whereabouts import (
+    STATUS,
     Given,
     NotTaken,
     addresses_of_claims,
+    contradictions,
     definition,
     given,
     lease_of,
-    shared_pools,
 )
 
 BOOT = "0f4e1cd5-52a5-4a0f-a3c0-6c0b6c2d7a11"
@@ -101,6 +102,7 @@ def test_a_list_of_plugins_keeps_the_others() -> None:
     ("ipam", "cause"),
     [
         ({"range": "192.0.2.0/24", "node_slice_size": "/28"}, "node_slice_size"),
+        ({"range": "192.0.2.0/24", "etcd_host": "http://192.0.2.9:2379"}, "etcd"),
         ({}, "no range"),
         ({"range": "192.0.2.0"}, "/32"),
         ({"range": "nonsense"}, "nonsense"),
@@ -122,14 +124,36 @@ def test_definitions_of_others(config: str) -> None:
     assert definition({"metadata": {"name": "x"}, "spec": {"config": config}}) is None
 
 
-def test_two_networks_of_one_pool_are_refused() -> None:
-    """Under two names, each address would be given twice."""
-    found = [definition(document(name=name)) for name in ("blue", "green")]
-    shared = shared_pools([one for one in found if one is not None])
-    assert list(shared) == ["192.0.2.0-24"]
-    assert "default/blue and default/green" in shared["192.0.2.0-24"]
-    same = [definition(document(name=name, network="one")) for name in ("blue", "green")]
-    assert not shared_pools([one for one in same if one is not None])
+def contradicting(*documents: dict[str, Any]) -> list[str]:
+    found = [definition(one) for one in documents]
+    return list(contradictions([one for one in found if one is not None]))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "cause"),
+    [
+        (document(name="blue"), document(name="green"), "names differ"),
+        (document(name="blue"), document({"range": "192.0.0.0/16"}, "green"), "names differ"),
+        (
+            document(name="blue"),
+            document({"range": "192.0.2.0/24", "exclude": ["192.0.2.8/29"]}),
+            "different addresses",
+        ),
+        (document(name="blue"), document({"range": "198.51.100.0/24"}), "different addresses"),
+    ],
+)
+def test_definitions_that_contradict_one_another(one: dict[str, Any], other: dict[str, Any], cause: str) -> None:
+    """Under two names an address would be given twice, and one name has one configuration."""
+    (problem,) = contradicting(one, other)
+    assert cause in problem
+
+
+def test_definitions_that_go_together() -> None:
+    """Several of one network, apart by `network_name`, or with ranges that whereabouts lets overlap."""
+    tenant = {"range": "192.0.2.0/24", "network_name": "tenant"}
+    alone = {"range": "192.0.0.0/16", "enable_overlapping_ranges": False}
+    assert not contradicting(document(name="blue", network="one"), document(name="green", network="one"))
+    assert not contradicting(document(name="blue"), document(tenant, "green"), document(alone, "red"))
 
 
 def test_a_pool() -> None:
@@ -188,7 +212,7 @@ def test_the_lease_of_a_pod() -> None:
 def test_a_pool_of_an_old_release_names_no_interface() -> None:
     """Then the pod's annotation does."""
     status = json.dumps([{"interface": "net3", "ips": ["192.0.2.7"]}, 1])
-    annotated = pod(metadata={"annotations": {"k8s.v1.cni.cncf.io/network-status": status}})
+    annotated = pod(metadata={"annotations": {STATUS: status}})
     assert taken(first(ifname=""), annotated).ifname == "net3"
     with pytest.raises(NotTaken, match="no interface"):
         taken(first(ifname=""), pod())
@@ -202,11 +226,15 @@ def claim(name: str, owner: str = "vm-a") -> dict[str, Any]:
 
 def test_the_claim_of_a_machine() -> None:
     """It keeps the address if its network allows that: the referenced one, else the only one of the machine."""
-    machine = pod(metadata={"labels": {"vm.kubevirt.io/name": "vm-a"}})
+    said = json.dumps([{"interface": "net1", "ips": ["192.0.2.7"]}])
+    metadata = {"labels": {"vm.kubevirt.io/name": "vm-a"}, "annotations": {STATUS: said}}
+    machine = pod(metadata=metadata)
     lease = taken(first(), machine, claim("a"), claim("b", "vm-b"), allowPersistentIPs=True)
     assert lease.owner == Owner(OwnerKind.CLAIM, "default", "a", "uid-a")
     assert [owner.name for owner, _ in addresses_of_claims([lease])] == ["a"]
     assert taken(first(), machine, claim("a")).owner.kind is OwnerKind.POD
+    unsaid = pod(metadata={"labels": {"vm.kubevirt.io/name": "vm-a"}})
+    assert taken(first(), unsaid, claim("a"), allowPersistentIPs=True).owner.kind is OwnerKind.POD
     assert taken(first(), machine, claim("b", "vm-b"), allowPersistentIPs=True).owner.kind is OwnerKind.POD
     with pytest.raises(NotTaken, match="2 claims"):
         taken(first(), machine, claim("a"), claim("c"), allowPersistentIPs=True)

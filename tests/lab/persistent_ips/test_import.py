@@ -78,10 +78,14 @@ def test_running_pods_and_machines_keep_their_addresses(site: Site, space: Space
     for number in range(MACHINES):
         owner = {"apiVersion": "kubevirt.io/v1", "kind": "VirtualMachine", "name": f"pod-{number}", "uid": f"u{number}"}
         site.admin.create(space.claim_path(), claim_document(f"vm-{number}", network, ownerReferences=[owner]))
+        pod = pods[number]  # as Multus writes it
+        bare = [one.partition("/")[0] for one in given[pod.name]]
+        status = json.dumps([{"name": network.name, "interface": "net1", "ips": bare}])
+        site.admin.patch(pod.path, {"metadata": {"annotations": {"k8s.v1.cni.cncf.io/network-status": status}}})
 
     first = imported(workers[0], "--dry-run")
     assert (first.returncode, len(site.leases(network))) == (0, 0), first.stderr
-    done = imported(workers[0])
+    done = imported(workers[0], "--settle", "3")
     assert done.returncode == 0, done.stderr
     assert f"{PODS} addresses of 1 definitions are taken over" in done.stdout
     assert len(site.leases(network)) == PODS
@@ -104,7 +108,7 @@ def test_running_pods_and_machines_keep_their_addresses(site: Site, space: Space
     second = space.pod("vm-0-again", element(network, "vm-0"), labels={"vm.kubevirt.io/name": "pod-0"})
     space.remove_pod(pods[0])
     assert served(workers[1], network, second) == given["pod-0"]
-    assert imported(workers[0]).stdout.startswith("No NetworkAttachmentDefinition asks whereabouts")
+    assert imported(workers[0], "--settle", "0").stdout.startswith("No NetworkAttachmentDefinition asks whereabouts")
 
 
 def served(worker: IpamNode, network: Network, pod: Pod) -> list[str] | None:

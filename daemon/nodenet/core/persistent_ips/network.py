@@ -184,7 +184,7 @@ def parse(configuration: Mapping[str, Any]) -> Network:
     if not subnets:
         raise _wrong("subnets is missing", 'Add, for example, "subnets": "192.0.2.0/24"')
     for number, subnet in enumerate(subnets):
-        if other := next((one for one in subnets[:number] if _overlap(one, subnet)), None):
+        if other := next((one for one in subnets[:number] if overlap(one, subnet)), None):
             raise _wrong(f"subnets has {other} and {subnet}, which overlap")
     excluded = _excluded(configuration.get(EXCLUDED), subnets)
     gateways = _gateways(ipam, subnets)
@@ -192,8 +192,7 @@ def parse(configuration: Mapping[str, Any]) -> Network:
         # The bridge plugin then takes the first address of a subnet without a gateway for the bridge.
         gateways = {subnet: gateways.get(subnet, subnet[1]) for subnet in subnets}
     pools = tuple(
-        Pool(subnet, tuple(one for one in excluded if _overlap(one, subnet)), gateways.get(subnet))
-        for subnet in subnets
+        Pool(subnet, tuple(one for one in excluded if overlap(one, subnet)), gateways.get(subnet)) for subnet in subnets
     )
     if empty := next((pool for pool in pools if pool.size <= 0), None):
         raise _wrong(f"excludeSubnets leaves no address of {empty.subnet}")
@@ -291,7 +290,7 @@ def _subnet(text: str) -> IPNetwork:
 def _excluded(value: object, subnets: list[IPNetwork]) -> list[IPNetwork]:
     found = [_network(text, "excludeSubnets") for text in _texts(value, "excludeSubnets", MOST_EXCLUDED)]
     for one in found:
-        if not any(_overlap(one, subnet) for subnet in subnets):
+        if not any(overlap(one, subnet) for subnet in subnets):
             raise _wrong(f"excludeSubnets has {one}, which is in none of the subnets")
     return _collapsed(found)
 
@@ -368,7 +367,8 @@ def _dns(ipam: Mapping[str, Any]) -> Mapping[str, Any] | None:
     return found
 
 
-def _overlap(one: IPNetwork, other: IPNetwork) -> bool:
+def overlap(one: IPNetwork, other: IPNetwork) -> bool:
+    """Return whether two subnets, of any family, have an address in common."""
     return one.version == other.version and one.overlaps(other)
 
 

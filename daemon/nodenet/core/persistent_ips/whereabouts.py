@@ -2,10 +2,12 @@
 
 A pool of whereabouts names for each address the container, the interface and the pod. A Lease says the same, so each
 node takes running pods over like its own after the loss of its store: no address changes, and no pod is restarted.
+What cannot be taken over is a problem, because nodenet-ipam would give its address a second time.
 """
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from ipaddress import IPv4Address, IPv6Address, ip_address, ip_interface, ip_network, summarize_address_range
@@ -28,6 +30,8 @@ KEPT = ("routes", "dns", "gateway")
 """Keys of ``ipam`` that mean the same here."""
 MOST_ALLOCATIONS = 1 << 17
 MOST_SHOWN = 100
+APART = "write a `name` of its own into each configuration"
+TOGETHER = "write one `name` and one range into both configurations"
 
 
 class NotTaken(ValueError):
@@ -44,6 +48,10 @@ class Definition:
     """resourceVersion."""
     pools: tuple[str, ...]
     """The names of its pools."""
+    scope: str
+    """Its ``network_name``: whereabouts gives an address once in each."""
+    overlaps: bool
+    """Whether ranges may overlap within the scope: ``enable_overlapping_ranges`` is false."""
     network: Network
     """As nodenet-ipam reads *configuration*."""
     configuration: str
@@ -99,8 +107,9 @@ def definition(document: Mapping[str, Any]) -> Definition | None:
         made = {**whole, "plugins": [part if one is own[0] else one for one in plugins]}
     else:
         made = {**part, "name": whole["name"]}
-    version = _text(metadata.get("resourceVersion"))
-    return Definition(namespace, name, version, pools, network, json.dumps(made, indent=2))
+    version, ipam = _text(metadata.get("resourceVersion")), _mapping(own[0].get("ipam"))
+    scope, overlaps = _text(ipam.get("network_name")), ipam.get("enable_overlapping_ranges") is False
+    return Definition(namespace, name, version, pools, scope, overlaps, network, json.dumps(made, indent=2))
 
 
 def _converted(own: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], tuple[str, ...]]:
@@ -113,13 +122,15 @@ def _converted(own: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], tuple[
     plugin, ipam = own[0], _mapping(own[0].get("ipam"))
     if ipam.get("node_slice_size"):
         raise NotTaken("node_slice_size gives each node a part of the range, and nodenet-ipam has no such parts")
+    if ipam.get("datastore") == "etcd" or ipam.get("etcd_host"):
+        raise NotTaken("its pools are in an etcd of their own, and not in the API")
     listed = [ipam] if ipam.get("range") else []
     more = ipam.get("ipRanges")
     listed += [one for one in more if isinstance(one, dict)] if isinstance(more, list) else []
     if not listed:
         raise NotTaken("it has no range; write the one of the nodes' whereabouts.conf into it")
     ranges = [_range(one) for one in listed]
-    prefix = f"{ipam['network_name']}-" if isinstance(ipam.get("network_name"), str) and ipam["network_name"] else ""
+    prefix = f"{scope}-" if (scope := _text(ipam.get("network_name"))) else ""
     excluded = sorted({str(one) for _, holes in ranges for one in holes})
     part = {key: value for key, value in plugin.items() if key != "ipam"}
     part[networks.SUBNETS] = ",".join(dict.fromkeys(str(subnet) for subnet, _ in ranges))
@@ -157,21 +168,26 @@ def _between(low: IPAddress, high: IPAddress, inner: int) -> list[IPNetwork]:
     return []
 
 
-def shared_pools(definitions: Iterable[Definition]) -> Mapping[str, str]:
-    """Return the pools that definitions of several networks share, and the sentence about each.
+def contradictions(definitions: Sequence[Definition]) -> Iterator[str]:
+    """Yield why definitions cannot be taken over together: nodenet-ipam knows a network by its name.
 
-    nodenet-ipam knows a network by its name: two names would give the addresses of one pool twice.
+    Two names would give an address twice that whereabouts gives once, and one name has one configuration.
     """
-    users: dict[str, dict[str, Definition]] = {}
-    for one in definitions:
-        for pool in one.pools:
-            users.setdefault(pool, {}).setdefault(one.network.name, one)
-    return {
-        pool: f"The definitions {' and '.join(map(str, found.values()))} give addresses of the pool {pool}, and their "
-        f"networks have different names: write one `name` into both configurations"
-        for pool, found in users.items()
-        if len(found) > 1
-    }
+    for one, other in itertools.combinations(definitions, 2):
+        same = one.network.name == other.network.name
+        if same and one.network.digest != other.network.digest:
+            yield f"The definitions {one} and {other} of network {one.network.name} have different addresses: {APART}"
+        elif not same and _give_alike(one, other):
+            yield f"The definitions {one} and {other} give the same addresses, and their names differ: {TOGETHER}"
+
+
+def _give_alike(one: Definition, other: Definition) -> bool:
+    """Return whether whereabouts gives no address of *one* to *other*, and the other way round."""
+    if set(one.pools) & set(other.pools):
+        return True
+    pairs = itertools.product(one.network.pools, other.network.pools)
+    apart = one.scope != other.scope or one.overlaps or other.overlaps
+    return not apart and any(networks.overlap(mine.subnet, its.subnet) for mine, its in pairs)
 
 
 # A pool
@@ -237,12 +253,14 @@ def lease_of(
     if refusal := network.refusal(one.address):
         raise NotTaken(f"{one.address.ip} of pod {one.pod} is not taken over: it is one {refusal}")
     uid = pod.static_uid or pod.name.uid
-    ifname = one.ifname or _ifname(document, one.address.ip)
+    said = _ifname(document, one.address.ip)
+    ifname = one.ifname or said
     if not ifname:
         raise NotTaken(f"{one.address.ip} is not taken over: no interface of pod {one.pod} is said to have it")
     name = PodName(one.pod.namespace, one.pod.name, uid)
     owner = Owner(OwnerKind.POD, name.namespace, name.name, f"{uid}/{ifname}")
-    if network.persistent and (found := _claim(one, network, pod, ifname, listed)) is not None:
+    # An entry may be left over from an earlier pod of the name: its address is not given, but no claim keeps it.
+    if network.persistent and said == ifname and (found := _claim(one, network, pod, ifname, listed)) is not None:
         owner = found.owner
     made = Lease(network.name, one.address, owner, node, None)
     return made.held_by(Sandbox(node, boot_id, one.container_id, ifname, name))
