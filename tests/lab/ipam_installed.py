@@ -25,9 +25,8 @@ def furnish(node: Node, site: Site) -> None:
     node.write("/etc/nodenet/nodenet.toml.d/20-ipam.toml", f'[ipam]\nkubeconfig = "{KUBECONFIG}"\n')
     node.write(KUBECONFIG, json.dumps(config), 0o600)
     for program in Cni:
-        name = program.value.rpartition("/")[2]
-        place = TOOL if program is Cni.TOOL else f"{PLUGINS}/{name}"
-        node.write(place, (cni_programs() / name).read_bytes(), 0o755)
+        place = TOOL if program is Cni.TOOL else f"{PLUGINS}/{program.filename}"
+        node.write(place, (cni_programs() / program.filename).read_bytes(), 0o755)
     node.enable(UNIT)
 
 

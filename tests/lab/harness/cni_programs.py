@@ -28,6 +28,11 @@ class Cni(enum.Enum):
     HOST_LOCAL = "github.com/containernetworking/plugins/plugins/ipam/host-local"
     WHEREABOUTS = "github.com/k8snetworkplumbingwg/whereabouts/cmd"
 
+    @property
+    def filename(self) -> str:
+        """Its name in the directory of programs."""
+        return self.value.removesuffix("/cmd").rpartition("/")[2]
+
 
 def cni_programs() -> Path:
     """Return the directory with all of them; they are built on first use, in two minutes."""
