@@ -67,10 +67,11 @@ def rivals(snapshot: Snapshot, policy: Policy, selection: Selection, found: Inve
 
 MOST_SECONDS = 60.0
 """For all but the last node IP, from the first address on that could be published."""
-ANSWER_SECONDS = {Family.IPV6: 5.0, Family.IPV4: 10.0}
+ANSWER_SECONDS = {Family.IPV6: 5.0, Family.IPV4: 45.0}
 """For a router or DHCP server of the second family that nothing names: whether there is one is not known.
 
-A DHCP client asks at 0, 2.6 and 7.5 s.
+NetworkManager's DHCP client asks at 0, 2.6, 7.5, 16 and 33 s and gives up after 45 s: relays and switch ports may be
+slow, and the families of the first boot stay.
 """
 ANSWERS = {Family.IPV6: "an IPv6 router", Family.IPV4: "a DHCP server"}
 
