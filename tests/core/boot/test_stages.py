@@ -236,8 +236,21 @@ def failed(name: StageName, cause: str, message: Message = Message.BRIDGE_FAILED
     return boot.after(name, Failed(Problem(message, cause, "Mend it"), Facts()), 2.0)
 
 
-def test_a_failure_of_the_same_kind_stands() -> None:
-    before, after = failed(StageName.CONFIGURE_OVS, "no plugin"), failed(StageName.CONFIGURE_OVS, "no plugin (try 2)")
+@pytest.mark.parametrize(
+    ("cause", "later"),
+    [
+        ("no plugin", "no plugin (try 2)"),
+        ("br-ex could not be made: no plugin", "br-ex could not be made in 5 tries: no plugin"),
+        ("the disk is full", "the disk is full (5 tries)"),
+        (
+            "no answer after 12.5 s, since 2026-11-28 17:20:01 UTC",
+            "no answer after 15 s, since 2026-11-28 17:21:40 UTC",
+        ),
+    ],
+)
+def test_a_failure_of_the_same_kind_stands(cause: str, later: str) -> None:
+    """Whatever is counted in its cause."""
+    before, after = failed(StageName.CONFIGURE_OVS, cause), failed(StageName.CONFIGURE_OVS, later)
     assert standing(after, before, same_input=False) == {StageName.CONFIGURE_OVS}
 
 
@@ -245,6 +258,9 @@ def test_a_new_failure_does_not_stand() -> None:
     assert standing(failed(StageName.CONFIGURE_OVS, "x"), new_boot({}, degrade=True), same_input=True) == frozenset()
     other = failed(StageName.CONFIGURE_OVS, "x", Message.LEASE_LOST)
     assert standing(other, failed(StageName.CONFIGURE_OVS, "x"), same_input=False) == frozenset()
+    before, after = "192.0.2.5 of eth0 did not come", "192.0.2.6 of eth0 did not come"
+    name = StageName.CONFIGURE_OVS
+    assert standing(failed(name, after), failed(name, before), same_input=False) == frozenset(), "one event, two causes"
 
 
 @pytest.mark.parametrize("same_input", [True, False])

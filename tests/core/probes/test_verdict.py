@@ -87,36 +87,38 @@ def gateways(answers: dict[Question, Answer]) -> Look:
     return Look(answers, frozenset(Hop(each.link, Family.IPV4, each.name) for each in answers), IPV4)
 
 
-UP, DARK = {"up": True, "carrier": True}, {"up": True, "carrier": False}
+UP, DARK = Link(0, "", carrier=True), Link(0, "", carrier=False)
 
 
 @pytest.mark.parametrize(
-    ("links", "refused"),
+    ("below", "refused"),
     [
         ({"eth1": DARK}, True),
         ({"eth1": UP}, False),
-        ({"eth1": {"up": False, "carrier": False}}, False),
+        ({"eth1": replace(DARK, up=False)}, False),
         ({"eth1": DARK, "eth2": UP}, False),
         ({"eth1": DARK, "eth2": DARK}, True),
-        ({"eth0": DARK}, False),
+        ({"bond0": replace(UP, kind="bond"), "eth1": DARK}, False),
+        ({"bond0": replace(DARK, kind="bond"), "eth1": DARK}, False),
+        ({"eth0.7": replace(UP, kind="vlan"), "eth1": DARK}, False),
+        ({"bond0": None, "eth1": DARK}, False),
+        ({}, False),
     ],
-    ids=str,
+    ids=lambda value: " ".join(value) if isinstance(value, dict) else "",
 )
 def test_a_bridge_with_the_way_out_goes_over_no_nic_without_a_carrier(
-    links: dict[str, dict[str, bool]], *, refused: bool
+    below: dict[str, Link | None], *, refused: bool
 ) -> None:
-    """One that is down may get its carrier; nothing is lost by a bridge whose gateway does not answer."""
-    below = {"br-ex": frozenset({"eth1", "eth2", "br-ex"})}
-    present = [
-        Link(number, name, up=more["up"], carrier=more["carrier"])
-        for number, (name, more) in enumerate(links.items(), 2)
-    ]
+    """What is down, no NIC, or not there yet may carry later; a bridge whose gateway is silent has nothing to lose."""
+    named = {"br-ex": frozenset({*below, "br-ex"})}
+    there = {"br-ex": replace(UP, kind="openvswitch"), "eth0": DARK} | below
+    present = [replace(link, index=number, name=name) for number, (name, link) in enumerate(there.items(), 2) if link]
     way_out = Question(Kind.GATEWAY, "192.0.2.1", "br-ex")
-    found = dark_uplinks(Look({way_out: YES}), below, present)
-    words = tuple(f"{name}, which is to be below br-ex, has no carrier" for name in links)
+    found = dark_uplinks(Look({way_out: YES}), named, present)
+    words = tuple(f"{name}, which is to be below br-ex, has no carrier" for name in below)
     assert found.failed == (words if refused else ())
-    assert dark_uplinks(Look({way_out: NO}), below, present).failure is None
-    assert dark_uplinks(Look({GATEWAY: YES}), below, present).failure is None
+    assert dark_uplinks(Look({way_out: NO}), named, present).failure is None
+    assert dark_uplinks(Look({GATEWAY: YES}), named, present).failure is None
 
 
 def test_routers_of_two_links_may_have_the_same_address() -> None:

@@ -12,13 +12,15 @@ from structlog.testing import capture_logs
 
 from fakes import FakeKernel, FakeNeighbours, stage_edges
 from nodenet.core.errors import PublishFailed, StageFailed
+from nodenet.core.kernel.snapshot import Link
 from nodenet.core.messages import Message
+from nodenet.core.node_file.links import Links
 from nodenet.core.node_file.secret import Secrets
 from nodenet.core.probes.verdict import PATH, ProbeFailed
 from nodenet.core.settings.model import Settings
 from nodenet.stages.apply.probes import FORWARD_SECONDS, UNIQUE_SECONDS, Probes
-from nodenet.stages.apply.probing import UNDECIDED, probing_around
-from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, WISH, Rig, SlowNeighbours, file, probed, timed
+from nodenet.stages.apply.probing import UNDECIDED, Probing, probing_around
+from probes_rig import GATEWAY, NEW, OFFLINE, ONLINE, SECONDS, WISH, Rig, SlowNeighbours, file, probed, timed
 
 
 def test_a_network_that_works_costs_no_time_after_the_apply() -> None:
@@ -125,6 +127,52 @@ def test_a_silent_gateway_is_waited_for_once_and_only_where_it_may_answer() -> N
         assert waited(Rig(neighbours=SlowNeighbours(), kernel=FakeKernel(OFFLINE))) < 2
         assert waited(Rig()) < 1
     assert logs == []
+
+
+DARK = replace(
+    ONLINE,
+    links=(Link(2, "eth0", kind="openvswitch"), Link(3, "eth1", carrier=False)),
+)
+BELOW = replace(WISH, addresses=(), links=Links(frozenset({"eth1"}), below={"eth0": frozenset({"eth1"})}))
+"""A file for the bridge with the way out, over another NIC."""
+
+
+def carried(rig: Rig, after: float | None) -> float:
+    """Return how long the probes before an apply take where the NIC has a carrier *after* so many seconds."""
+
+    def plugged() -> None:
+        rig.kernel.now = replace(DARK, links=(DARK.links[0], replace(DARK.links[1], carrier=True)))
+
+    async def story() -> None:
+        if after is not None:
+            asyncio.get_running_loop().call_later(after, plugged)
+        async with probing_around(rig.probes, file("d"), BELOW, proven=False) as probing:
+            await probing.begin()
+
+    return timed(story)
+
+
+def test_a_nic_below_the_bridge_may_negotiate_for_as_long_as_probes_may_take() -> None:
+    """Several seconds at a boot; the file is not tried again once a node IP is published."""
+    with capture_logs() as logs:
+        assert 7.5 <= carried(Rig(kernel=FakeKernel(DARK)), after=7.5) < 9
+    words = "eth1, which is to be below eth0, has no carrier"
+    assert [line["event"] for line in logs] == [f"{words}: the file waits for that for up to 15 s"]
+
+
+def test_a_nic_that_gets_no_carrier_refuses_the_file_after_probe_timeout() -> None:
+    rig = Rig(kernel=FakeKernel(DARK))
+    waits: list[float] = []
+
+    async def story() -> None:
+        began = asyncio.get_running_loop().time()
+        with pytest.raises(ProbeFailed, match=r"^eth1, which is to be below eth0, has no carrier after 15 s\."):
+            await Probing(rig.probes, file("d"), BELOW, proven=False).begin()
+        waits.append(asyncio.get_running_loop().time() - began)
+
+    timed(story)
+    assert waits == [pytest.approx(SECONDS)]
+    assert json.loads(rig.files.content[str(PATH)])["kept"] is False
 
 
 @pytest.mark.parametrize(

@@ -20,9 +20,12 @@ from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.network_manager.state import Checkpoint, ManagerState
 from nodenet.core.node_ip.published_files import BRIDGE_UP
+from nodenet.core.ownership.things import Kind, Thing, render
 from nodenet.stages.apply.changes import Changes
+from nodenet.stages.apply.others import ASIDE
 from nodenet.stages.apply.records import BRIDGE_INTENT, CHANGE, INTENT
 from nodenet.stages.apply.undo import AGAIN_SECONDS, LONGEST_SECONDS, PATIENCE_SECONDS, STARTING_SECONDS, Undo
+from probes_rig import timed
 
 ETH0 = Profile("u-0", "eth0", "802-3-ethernet", "eth0", settings={"ipv4": {"method": "auto"}})
 PORT = replace(ETH0, settings={"connection": {"controller": "br-ex"}})
@@ -209,6 +212,24 @@ async def test_undoing_on_a_disk_that_takes_nothing_is_done_once() -> None:
     rig.profiles.done.clear()
     assert await rig.undo.first() is None
     assert rig.profiles.done == []
+
+
+def test_an_undo_that_was_carried_out_is_closed_though_run_is_full() -> None:
+    """What others had on the links was noted before. It is back, and the note stays: that is said once."""
+    noted = [Thing(Kind.ADDRESS, link, ("198.51.100.7",), "01") for link in ("eth0", "gone")]
+    rig = Rig(files=FakeFiles({str(ASIDE): render(noted)}))
+    rig.files.broken = PublishFailed("No space left on device", remedy="Make room")
+
+    async def story() -> None:
+        assert await rig.undo.first() is None
+        assert rig.changes.open is None
+        assert await rig.undo.first() is None
+
+    with capture_logs() as logs:
+        timed(story)
+    assert rig.state[0]
+    said = [line["event"] for line in logs if line["message"] is Message.PUBLISH_FAILED]
+    assert said == [f"{ASIDE} still names what is back on the links: No space left on device"]
 
 
 async def test_a_disk_that_does_not_say_what_is_open_is_asked_for_a_minute() -> None:

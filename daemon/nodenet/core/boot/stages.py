@@ -7,6 +7,7 @@ what the node's health is; in ``stage_state`` which status may follow which. The
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from enum import StrEnum
@@ -16,6 +17,7 @@ from itertools import chain, repeat
 from nodenet.core.boot.outcome import Facts, Outcome, Problem, Topic, Waiting
 from nodenet.core.boot.stage_state import NOTHING, SETTLED, Request, StageState, Status
 from nodenet.core.errors import BridgeForeign, NodenetError, Unavailable
+from nodenet.core.messages import Message
 from nodenet.core.stage_name import StageName
 from nodenet.core.value import frozen
 
@@ -259,6 +261,12 @@ def reason_to_skip(stage: StageState, facts: Facts, network_type: str) -> str | 
     return None if stage.name in BUILT or stage.provider != "builtin" else "not built in this version"
 
 
+_COUNTS = re.compile(
+    r"\d{4}-\d\d-\d\d[ T][\d:.]+|( in| after| for)? \(?\d+(\.\d+)? (s\b|seconds|tries)\)?| \(?try \d+( of \d+)?\)?"
+)
+"""Times and numbers of tries in a cause: they differ though the cause is the same."""
+
+
 def standing(boot: Boot, before: Boot, *, same_input: bool) -> frozenset[StageName]:
     """Return the stages that failed in *before*, the boot before the reload, and in *boot* for the same cause.
 
@@ -270,4 +278,9 @@ def standing(boot: Boot, before: Boot, *, same_input: bool) -> frozenset[StageNa
 def _stands(stage: StageState, before: StageState, *, same_input: bool) -> bool:
     if not (stage.status is before.status is Status.FAILED and stage.problem and before.problem):
         return False
-    return same_input or (stage.name is not StageName.NMSTATE and stage.problem.message is before.problem.message)
+    return same_input or (stage.name is not StageName.NMSTATE and _kind(stage.problem) == _kind(before.problem))
+
+
+def _kind(problem: Problem) -> tuple[Message, str]:
+    """Return what two problems of one kind share: one event has several causes, so their words count, too."""
+    return problem.message, _COUNTS.sub("", problem.cause)

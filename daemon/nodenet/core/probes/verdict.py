@@ -85,14 +85,16 @@ def verdict(before: Look, after: Look) -> Verdict:
 def dark_uplinks(before: Look, below: Mapping[str, frozenset[str]], links: Iterable[Link]) -> Verdict:
     """Return the verdict before the apply: a bridge with the way out, and only NICs without a carrier to be *below* it.
 
-    The node would be silent until the probes have shown it. A NIC that is down may get its carrier when it is set up.
+    The node would be silent until the probes have shown it. A link that is down, is no NIC, or is not there yet may
+    carry once the file has configured it.
     """
     gateway = before.gateway
-    named = below.get(gateway.link, frozenset()) if gateway else frozenset()
-    nics = [link for link in links if link.is_nic and link.name in named]
-    if gateway is None or not nics or any(link.carrier or not link.up for link in nics):
+    named = below.get(gateway.link, frozenset()) - {gateway.link} if gateway else frozenset()
+    found = [link for link in links if link.name in named]
+    is_dark = len(found) == len(named) and all(link.is_nic and link.up and not link.carrier for link in found)
+    if gateway is None or not named or not is_dark:
         return Verdict()
-    return Verdict(tuple(f"{link.name}, which is to be below {gateway.link}, has no carrier" for link in nics))
+    return Verdict(tuple(f"{link.name}, which is to be below {gateway.link}, has no carrier" for link in found))
 
 
 def _fails(question: Question, answer: Answer, before: Look, after: Look, *, cut_off: bool) -> bool:

@@ -166,7 +166,15 @@ class OthersOnLinks:
             text = f"The {thing.kind} {thing.name[0]} that another program had on {thing.link} is not back: {why}"
             log.warning(text, message=Message.OTHERS_NOT_BACK, link=thing.link)
         if noted:
-            self._write(tuple(each for each in noted if each.link not in {*here, *ports}))
+            self._note_rest(tuple(each for each in noted if each.link not in {*here, *ports}))
+
+    def _note_rest(self, rest: tuple[Thing, ...]) -> None:
+        """Let *rest* be what is noted. A disk that refuses undoes nothing: it is all put back once more later."""
+        try:
+            self._write(rest)
+        except PublishFailed as error:
+            text = f"{ASIDE} still names what is back on the links: {error.cause}"
+            log.warning(text, message=Message.PUBLISH_FAILED, remedy=error.remedy)
 
     async def _configured(self) -> frozenset[str]:
         return rule.configured_links((await self.profiles.inventory()).devices)

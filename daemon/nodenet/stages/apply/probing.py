@@ -23,6 +23,8 @@ log = structlog.get_logger()
 
 UNDECIDED = "the apply or the trial is not over: the file is rolled back if nodenetd or NetworkManager ends now"
 INTERRUPTED = "nodenetd was stopped before the file was committed"
+CARRIER_SECONDS = 1.0
+"""How often the kernel is asked for the carrier of a NIC that negotiates."""
 
 
 @contextlib.asynccontextmanager
@@ -91,7 +93,7 @@ class Probing:
         """Return when the apply may begin.
 
         Raises ProbeFailed if another host is known to have an address of the file, or the NIC that is to be below the
-        bridge with the way out has no carrier; Unavailable if kernel or NetworkManager do not answer.
+        bridge with the way out gets no carrier; Unavailable if kernel or NetworkManager do not answer.
         """
         if not self._running:
             self.start()
@@ -100,12 +102,30 @@ class Probing:
         before = await self._running
         look = replace(before.look, proven=self._proven, had_gateway=self._had_gateway)
         self._before = replace(before, look=self._probes.remember(self._file.digest, look, before.wish))
-        self._refuse(dark_uplinks(self._before.look, before.wish.links.below, before.snapshot.links))
+        await self._wait_for_carrier(before)
         if before.duplicates:
             taken = await before.duplicates.taken()
             self._refuse(Verdict(tuple(in_use(question, mac) for question, mac in taken.items()), taken=True))
         self._before = replace(self._before, leases=await self._probes.leases(before.wish))  # as late as may be
         self.way_out = self._had_gateway or self._before.look.way_out is not None
+
+    async def _wait_for_carrier(self, before: Before) -> None:
+        """Return when a link that is to be below the bridge with the way out may carry: a NIC negotiates for seconds.
+
+        Raises ProbeFailed after `probe_timeout`, and Unavailable.
+        """
+        time, most = asyncio.get_running_loop().time, self._probes.seconds
+        end, links = time() + most, before.snapshot.links
+        logged = False
+        while (found := dark_uplinks(self._before.look, before.wish.links.below, links)).failed:
+            if time() >= end:
+                self._refuse(Verdict(tuple(f"{text} after {most:g} s" for text in found.failed)))
+            if not logged:
+                text = f"{'; '.join(found.failed)}: the file waits for that for up to {most:g} s"
+                log.info(text, message=Message.PROBE_SILENT, stage="nmstate")
+                logged = True
+            await asyncio.sleep(min(CARRIER_SECONDS, max(end - time(), 0.0)))
+            links = self._probes.edges.kernel.snapshot().links
 
     async def accept(self) -> None:
         """Return when the apply may be committed.
