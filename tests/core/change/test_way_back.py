@@ -177,6 +177,19 @@ def test_a_new_profile_with_a_name_that_the_file_gives_it_goes() -> None:
     assert found == WayBack((), ("u-8",), (("u-0", "eth0"),))
 
 
+@pytest.mark.parametrize(("autoconnect", "activated"), [(True, ()), (False, (("u-0", "eth0"),))])
+def test_a_new_profile_of_another_program_keeps_its_link_unless_it_is_spare(
+    autoconnect: bool,  # noqa: FBT001
+    activated: tuple[tuple[str, str], ...],
+) -> None:
+    """NetworkManager has lost the link's own one with br-ex; a spare one would never be activated."""
+    other = replace(profile("u-9"), name="spare", settings={"connection": {"autoconnect": autoconnect}})
+    inventory = now(other, profile("u-0"), uses="")
+    assert way_back(KEPT, inventory, [ETH0], rolled_back=False) == WayBack((), (), activated)
+    in_use = now(other, profile("u-0"), uses="u-9")
+    assert way_back(KEPT, in_use, [ETH0], rolled_back=False) == WayBack((), (), ())
+
+
 @pytest.mark.parametrize("in_memory", [False, True])
 def test_a_new_profile_of_a_nic_that_the_file_identifies_by_its_mac_address_goes(*, in_memory: bool) -> None:
     """It names no link; that of NetworkManager's own making comes back, too."""

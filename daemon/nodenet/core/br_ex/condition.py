@@ -142,7 +142,7 @@ def network_before(
     known = {each.uuid: each for each in now.profiles}
     own = {each.uuid for each in now.profiles if each.kind.startswith("ovs-") or is_port(each)}
     plain = {uuid: each.link for uuid, each in known.items() if uuid not in own}
-    theirs = readdressed(record, now.profiles)
+    theirs = readdressed(record, now)
     originals = {link: kept for link, kept in record.originals.items() if link not in theirs}
     profiles = {each.uuid: each for each in present if each.uuid in record.present or each.uuid in plain}
     profiles |= {kept.uuid: kept for link, kept in originals.items() if plain.get(kept.uuid) not in ("", link)}
@@ -151,12 +151,13 @@ def network_before(
     return Network(tuple(sorted(links)), tuple(profiles.values()), active, tuple(sorted(names)))
 
 
-def readdressed(record: BridgeRecord, profiles: Iterable[Profile]) -> dict[str, str]:
-    """Return the uplinks of *record* for which another program has made a profile since, with its name."""
+def readdressed(record: BridgeRecord, now: Inventory) -> dict[str, str]:
+    """Return the uplinks of *record* for which another program has made a profile since, no spare one; with its name."""
     made = [
         each
-        for each in profiles
+        for each in now.profiles
         if not (each.uuid in record.present or each.generated or each.kind.startswith("ovs-") or is_port(each))
+        and not now.is_spare(each)
     ]
     return {link: each.name for link in record.originals for each in made if each.link == link}
 

@@ -76,7 +76,7 @@ def way_back(kept: Network, now: Inventory, present: Iterable[KeptProfile], *, r
 
     *rolled_back*: NetworkManager has just done so, and is still activating what the links had before.
     A profile that is new since is deleted only where it is for a link of the change and has a name of libnmstate's: any
-    other one is another program's. It stays, and its link keeps it.
+    other one is another program's. It stays, and its link keeps it unless it is a spare one.
     Where the file identifies a link by its MAC address, the new profile names no link, and has a name of the file. A
     profile in memory that is gone has died with NetworkManager; it comes back where its link has no other one. Mostly
     NetworkManager makes such a profile again, but not for a link that had a profile when NetworkManager began. A link
@@ -89,7 +89,7 @@ def way_back(kept: Network, now: Inventory, present: Iterable[KeptProfile], *, r
     here = {each.uuid: each for each in present}
     since = _since(kept, now)
     new = [each.uuid for each in since if is_ours(each, kept)]
-    theirs = {each.link for each in since if each.uuid not in new}
+    theirs = {each.link for each in since if each.uuid not in new and not now.is_spare(each)}
     served = {each.link for each in now.profiles if each.uuid not in new}
     links = {device.link for device in now.devices}
     makes = {each.uuid for each in kept.profiles if _makes_its_link(each)}

@@ -124,6 +124,11 @@ class Inventory:
     automatic: frozenset[str] = frozenset()
     activating: frozenset[str] = frozenset()
 
+    def is_spare(self, profile: Profile) -> bool:
+        """Return whether no link uses *profile*, and none will without an order."""
+        used = any(each.profile and each.profile.uuid == profile.uuid for each in self.devices)
+        return not used and profile.setting("connection", "autoconnect", default=True) is False
+
 
 def inventory(objects: Objects, settings: Mapping[str, Mapping[str, Any]]) -> Inventory:
     """Return what *objects* say; *settings* are those of each profile, by its path."""

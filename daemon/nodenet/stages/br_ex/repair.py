@@ -99,7 +99,7 @@ class BridgeRepairer:
         """
         now = await self._profiles.inventory()
         present = await profiles_of(now, self._profiles.keep, {*record.originals, *old_names})
-        for link, name in readdressed(record, now.profiles).items():
+        for link, name in readdressed(record, now).items():
             text = f"{link} keeps the profile {name!r}, which was made after br-ex"
             log.info(text, message=Message.NOTE, stage="configure-ovs")
         return network_before(record, now, present, old_names)
