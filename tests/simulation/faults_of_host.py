@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 MOST_FLOODED = 100.0
 """Seconds."""
-FLOODED = sorted(set(Topic) - {Topic.OVS, Topic.UPLINK})
-"""No signals: the watch of Open vSwitch's database reports what came or went, the reconciler what is back."""
+FLOODED = sorted(set(Topic) - {Topic.OVS, Topic.UPLINK, Topic.NODE_IP_LOST})
+"""No signals: the watch of Open vSwitch's database reports what came or went, the reconciler what is back or lost."""
 BUSY_SECONDS = 0.15
 """How much longer each answer takes on a busy host."""
 
