@@ -34,7 +34,7 @@ from nodenet.core.apply.awaited_links import GRACE_SECONDS, SETTLE_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.stage_state import NOTHING, Request
+from nodenet.core.boot.stage_state import EDIT, NOTHING, Request
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
@@ -211,7 +211,9 @@ async def test_a_new_process_applies_nothing_under_a_running_kubelet(made_by: st
     else:
         assert isinstance(outcome, Failed)
         assert (outcome.problem.remedy, outcome.again) == (APPLY_IT, None)
-    assert isinstance(await rig.attempt(request=Request(1, retry_refused=True)), Done)
+    await rig.attempt(request=Request(1, retry_refused=True, who=EDIT))
+    assert rig.nmstate.applied == [], "an edit while a new process is not READY is for the next boot"
+    assert isinstance(await rig.attempt(request=Request(2, retry_refused=True)), Done)
     assert rig.nmstate.applied == [TEXT.decode()]
 
 
