@@ -220,14 +220,26 @@ async def test_a_new_process_applies_nothing_under_a_running_kubelet(made_by: st
 @pytest.mark.parametrize("case", ["kubelet-waits", "not-published", "interrupted"])
 async def test_a_boot_and_an_interrupted_order_go_on(case: str) -> None:
     rig = Rig()
-    phase = Phase.ROLLED_BACK if case == "interrupted" else Phase.GOOD
-    rig.remember(Intent("another file", phase, BOOT_ID, 80.0, "another file"))
+    digest, phase = "another file", Phase.GOOD
+    if case == "interrupted":
+        digest, phase = hashlib.sha256(TEXT).hexdigest(), Phase.ROLLED_BACK
+    rig.remember(Intent(digest, phase, BOOT_ID, 80.0, "another file"))
     if case != "not-published":
         rig.files.content[str(RUN / PRIMARY.name)] = b"192.0.2.5"
     if case != "kubelet-waits":
         rig.systemd.running.add(KUBELET)
     assert isinstance(await rig.attempt(), Done)
     assert rig.nmstate.applied == [TEXT.decode()]
+
+
+async def test_an_interrupted_apply_of_another_file_is_no_order_for_this_one() -> None:
+    """That file is no longer on the disk."""
+    rig = Rig()
+    rig.remember(Intent("another file", Phase.ROLLED_BACK, BOOT_ID, 80.0, "another file"))
+    rig.files.content[str(RUN / PRIMARY.name)] = b"192.0.2.5"
+    rig.systemd.running.add(KUBELET)
+    await rig.attempt()
+    assert rig.nmstate.applied == []
 
 
 async def test_a_state_that_matches_already_is_adopted() -> None:

@@ -51,8 +51,13 @@ class Job:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether a caller asked for it, or it ends a trial; a boot, an edit, an event and a new process are no order."""
+        """Whether a caller asked for it, or it ends a trial; a boot, an edit, an event or a new process is no order."""
         return (self.retry_refused and self.who != EDIT) or self.who == TRIAL
+
+    @property
+    def digests(self) -> frozenset[str | None]:
+        """Those of the file, and of the one on the disk whose place it takes."""
+        return frozenset({self.file.digest, self.facts.digest})
 
     @property
     def named(self) -> NodeFile:
