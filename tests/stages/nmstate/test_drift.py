@@ -64,7 +64,7 @@ class Rig:
     def settle(self) -> Outcome:
         """Have a pass end with the file in force."""
         self.drift.began()
-        done = Done("applied", READY, Message.NETWORK_APPLIED)
+        done = Done("applied", self.job.applied, Message.NETWORK_APPLIED)
         return self.drift.ended(self.drift.in_force(self.job, done), Request())
 
     async def look(self) -> float:
@@ -195,6 +195,15 @@ async def test_an_order_and_a_file_that_is_not_in_force_make_a_whole_pass() -> N
     rig.drift.began()
     refused = Skipped("no node file", READY)
     assert rig.drift.ended(refused, Request()) == refused
+    assert await rig.drift.look(READY, LATER) is None
+
+
+async def test_a_file_that_is_left_for_an_order_is_not_compared() -> None:
+    """The network is that of another file, so it would differ."""
+    rig = Rig()
+    rig.drift.began()
+    left = Done("another file", replace(READY, applied_digest="of another file"), Message.NETWORK_UNCHANGED)
+    assert rig.drift.ended(rig.drift.in_force(rig.job, left), Request()) == left
     assert await rig.drift.look(READY, LATER) is None
 
 

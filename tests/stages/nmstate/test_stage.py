@@ -35,6 +35,7 @@ from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
 from nodenet.core.boot.stage_state import EDIT, NOTHING, Request
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
@@ -49,6 +50,7 @@ from nodenet.core.node_ip.published_files import KUBELET, PRIMARY, RUN
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.verdict import PATH, ProbeFailed
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.trial.trial import APPLY_IT
 from nodenet.loop.attempts import behind_undo
 from nodenet.stages.apply.changes import Changes
@@ -209,8 +211,13 @@ async def test_a_new_process_applies_nothing_under_a_running_kubelet(made_by: st
         assert isinstance(outcome, Skipped)
         assert outcome.again, "the network is looked at again, and what differs is said"
     else:
-        assert isinstance(outcome, Failed)
+        assert isinstance(outcome, Done), "nothing has failed: with on_failure = wait the node is guarded all the same"
+        assert outcome.problem
         assert (outcome.problem.remedy, outcome.again) == (APPLY_IT, None)
+        boot = new_boot({}, degrade=False)
+        for name, ended in ((StageName.HOSTNAME, Skipped("static", NAMED)), (StageName.NMSTATE, outcome)):
+            boot = boot.begun(name, 1.0).after(name, ended, 2.0)
+        assert (boot.next(), boot.problem) == (StageName.RESOLV_PREPENDER, (StageName.NMSTATE, outcome.problem))
     await rig.attempt(request=Request(1, retry_refused=True, who=EDIT))
     assert rig.nmstate.applied == [], "an edit while a new process is not READY is for the next boot"
     assert isinstance(await rig.attempt(request=Request(2, retry_refused=True)), Done)

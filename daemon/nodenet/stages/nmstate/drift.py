@@ -65,7 +65,7 @@ class Drift:
 
     def in_force(self, job: Job, outcome: Outcome) -> Outcome:
         """Return *outcome* of *job*, and take note if its file is in force."""
-        if isinstance(outcome, Done | Skipped):
+        if isinstance(outcome, Done | Skipped) and outcome.facts.applied_digest == job.file.digest:
             self._job = job
         return outcome
 

@@ -281,7 +281,9 @@ class NmstateStage:
             reason = f"{name} is in force; what differs from it stays until a reload or a boot, because kubelet runs"
             return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
         cause = f"{name} is another file than the one in force, and is not applied without an order while kubelet runs"
-        return Failed(Problem(Message.APPLY_FAILED, cause, APPLY_IT), self._in_force.before(job.facts))
+        # Nothing has failed: also with `on_failure` = "wait", the later stages guard the network of the file in force.
+        stays = replace(self._in_force.before(job.facts), file_families=frozenset(), file_addresses=frozenset())
+        return beside(Skipped(cause, stays, Message.NETWORK_UNCHANGED), Problem(Message.APPLY_FAILED, cause, APPLY_IT))
 
     async def _apply(self, job: Job, transaction: Transaction, probing: Probing, wanted: Wanted) -> Done:
         before = self._in_force.before(job.facts)
