@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import FakeFiles, FakeKernel, FakeManager, FakeNmstate, FakeOvsdb, stage_edges
+from fakes import FakeClock, FakeFiles, FakeKernel, FakeManager, FakeNmstate, FakeOvsdb, stage_edges
 from nodenet.core.boot.outcome import Done, Facts, Outcome, Skipped
 from nodenet.core.boot.stage_state import EVENT, Request
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
@@ -51,9 +51,9 @@ class Rig:
             FakeManager(),
         )
         self.files = FakeFiles({"/etc/resolv.conf": b"nameserver 192.0.2.1\n"})
-        self.ovsdb = FakeOvsdb()
+        self.ovsdb, self.clock = FakeOvsdb(), FakeClock()
         found = {"kernel": self.kernel, "nmstate": self.nmstate, "manager": self.manager, "ovsdb": self.ovsdb}
-        edges = stage_edges(files=self.files, **found)
+        edges = stage_edges(files=self.files, clock=self.clock, **found)
         pipeline = Pipeline(edges, Settings())
         self.drift = Drift(edges, pipeline, InForce(edges.store, pipeline, DIRECTORY), degrades=degrades)
         file = read("worker-0.yml", TEXT.replace(b"SERVERS", servers.encode()))
@@ -186,6 +186,29 @@ async def test_one_comparison_is_not_enough_whatever_comes_behind_it() -> None:
     rig.manager.status = ManagerState.READY
     await rig.look()
     assert rig.facts.changed
+
+
+async def test_the_status_says_since_when_the_network_is_compared() -> None:
+    """Not before the first comparison, while NetworkManager does not answer, or for what was found only once."""
+    rig = Rig()
+    rig.settle()
+    assert rig.facts.compared is None
+    await rig.look()
+    assert rig.facts.compared == 100.0
+    rig.clock.now = 130.0
+    await rig.look()
+    assert rig.facts.compared == 100.0, "the status does not change twice a minute"
+    rig.change(1400, MTU)
+    await rig.look()
+    assert rig.facts.compared is None
+    await rig.look()
+    assert rig.facts.changed == (SAID,)
+    since: float | None = rig.facts.compared
+    assert since == 130.0
+    rig.manager.status = ManagerState.STARTING
+    rig.change(1300, MTU)
+    await rig.look()
+    assert rig.facts.compared is None
 
 
 async def test_an_order_and_a_file_that_is_not_in_force_make_a_whole_pass() -> None:

@@ -86,8 +86,11 @@ class Drift:
         with suppress(Unavailable, NmstateFailure, PublishFailed):
             found = await self._differences(self._job, facts)
         if found is None:  # it cannot be compared at present
+            facts = replace(facts, compared=None)
             return self._again(replace(self._done[0], facts=facts), self._problem(self._job, facts))
         again, self._found = found == self._found, found
+        since = facts.compared or self._pipeline.now()
+        facts = replace(facts, compared=since if again else None)  # what was found once is not sure
         if again and found != facts.changed:
             _say(self._job.file.name, found)
             facts = replace(facts, changed=found)

@@ -111,6 +111,7 @@ class NmstateStage:
             return refused
         self._later_tries.began()
         self._drift.began()
+        facts = replace(facts, compared=None)
         return self._drift.ended(await self._pass(facts, request), request)
 
     async def _pass(self, facts: Facts, request: Request) -> Outcome:
