@@ -13,6 +13,7 @@ from structlog.testing import capture_logs
 from fakes import FakeClock, FakeFiles, FakeKernel, FakeManager, FakeNmstate, FakeOvsdb, stage_edges
 from nodenet.core.boot.outcome import Done, Facts, Outcome, Skipped
 from nodenet.core.boot.stage_state import EVENT, Request
+from nodenet.core.errors import NodeFileInvalid, NodenetError, PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.state import ManagerState
@@ -253,6 +254,54 @@ async def test_a_profile_that_is_edited_alone_is_said_and_said_again_to_be_as_be
     assert await looks(rig) == ()
     del rig.files.content[KEYFILE]
     assert await looks(rig) == ("the profile eth0 is deleted",)
+
+
+BACKUPS = (f"{KEYFILE}~", f"{KEYFILE}.rpmsave", KEYFILE.replace("eth0", ".eth0"))
+
+
+@pytest.mark.parametrize("backup", BACKUPS)
+async def test_a_backup_is_no_profile(backup: str) -> None:
+    """It hides no edit of the profile whose UUID it has, and nothing is said when it is written, changed or removed."""
+    rig = Rig()
+    rig.files.content |= {KEYFILE: PROFILE, backup: PROFILE}
+    rig.settle()
+    assert await looks(rig) == ()
+    rig.files.content[backup] = PROFILE.replace(b"192.0.2.5", b"192.0.2.8")
+    assert await looks(rig) == ()
+    rig.files.content[KEYFILE] = PROFILE.replace(b"192.0.2.5", b"192.0.2.7")
+    assert await looks(rig) == ("the profile eth0 has ipv4.address1 192.0.2.7/24, not 192.0.2.5/24",)
+
+
+async def test_a_profile_without_uuid_is_not_compared_with_another_one() -> None:
+    rig = Rig()
+    without = PROFILE.replace(b"uuid=u\n", b"")
+    rig.files.content[KEYFILE] = without
+    rig.settle()
+    assert await looks(rig) == ()
+    rig.files.content[KEYFILE.replace("eth0", "other")] = without.replace(b"id=eth0", b"id=other")
+    assert await looks(rig) == ()
+
+
+@pytest.mark.parametrize("place", [KEYFILE, str(PurePosixPath(KEYFILE).parent)])
+@pytest.mark.parametrize("when", ["at first", "later"])
+@pytest.mark.parametrize("error", [PublishFailed("is broken"), NodeFileInvalid("is no directory"), Unavailable("busy")])
+async def test_profiles_that_cannot_be_read_are_not_known_at_present(
+    place: str, when: str, error: NodenetError
+) -> None:
+    """They are not said to be deleted, and the daemon goes on; later they are compared."""
+    rig = Rig()
+    rig.files.content[KEYFILE] = PROFILE
+    if when == "at first":
+        rig.files.bad[place] = error
+    rig.settle()
+    rig.files.bad[place] = error
+    assert await looks(rig) == ()
+    assert rig.facts.compared is None
+    rig.files.bad.clear()
+    assert await looks(rig) == ()
+    assert rig.facts.compared
+    rig.files.content[KEYFILE] = PROFILE.replace(b"192.0.2.5", b"192.0.2.7")
+    assert await looks(rig) == ("the profile eth0 has ipv4.address1 192.0.2.7/24, not 192.0.2.5/24",)
 
 
 async def test_a_profile_that_nodenetd_itself_changes_for_br_ex_is_no_difference() -> None:
