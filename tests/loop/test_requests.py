@@ -8,6 +8,7 @@ import pytest
 
 from fakes import FakePulse
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.boot.stage_state import EDIT, RELOAD, TRIAL
 from nodenet.core.errors import Busy, Unavailable
 from nodenet.core.since import until_common
 from nodenet.core.stage_name import StageName
@@ -25,6 +26,17 @@ async def test_two_callers_of_one_order_get_one_answer() -> None:
     assert requests.take(Order.RELOAD, answer_by=10.0) is None
     requests.answer(Order.RELOAD, None)
     assert await asyncio.gather(*callers) == [None, None]
+
+
+@pytest.mark.parametrize("given", [(EDIT, RELOAD), (RELOAD, EDIT), (EDIT, TRIAL)])
+def test_an_edit_at_the_same_time_hides_no_order(given: tuple[str, str]) -> None:
+    """Under kubelet an edit is no order, and the reload or the confirmed trial is."""
+    requests = Requests()
+    for who in given:
+        requests.note(Order.RELOAD, who)
+    taken = requests.take(Order.RELOAD, answer_by=10.0)
+    assert taken is not None
+    assert taken.who != EDIT
 
 
 async def test_a_later_order_is_not_answered_with_the_earlier_one() -> None:

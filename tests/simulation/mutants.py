@@ -238,7 +238,7 @@ async def _not_in_use(_self: object, _published: object, _selection: object) -> 
     return False
 
 
-async def _free(_self: object, _record: object) -> bool:
+async def _free(_self: object, _record: object, _digests: object) -> bool:
     return False
 
 

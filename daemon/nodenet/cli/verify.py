@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from nodenet.cli.outputs import note, printable, whole
 from nodenet.cli.status import STATE, read
-from nodenet.core.status.document import has_vanished
+from nodenet.core.stage_name import StageName
+from nodenet.core.status.document import has_vanished, problems
 
 EX_UNAVAILABLE = 69
 
@@ -17,7 +20,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.description = (
         "Print each value of the network that is not as the node file asks any more, because another program "
         "changed it since. nodenetd looks twice a minute; `nodenetctl diff` compares now. Exits 0 when nothing "
-        "differs, 1 when something does, 69 when nodenetd is not running or no node file is in force."
+        "differs, 1 when something does, 69 with the reason when the network is not compared at present: nodenetd is "
+        "not running or has just started, the node file is not the one in force, or NetworkManager does not answer."
     )
     parser.add_argument("--file", type=Path, default=STATE, metavar="FILE", help="read this state file")
 
@@ -29,9 +33,25 @@ def run(arguments: argparse.Namespace) -> int:
         if document is None or has_vanished(document):
             note("nodenetd is not running, so it is not known whether something differs")
             return EX_UNAVAILABLE
-        if not document["applied_digest"] or not document["ready"]:
+        if not document["applied_digest"]:
             note("no node file is in force, so there is nothing to compare")
+            return EX_UNAVAILABLE
+        if document.get("compared") is None or not document["ready"]:
+            note(f"the network is not compared with the node file at present{_reason(document)}")
             return EX_UNAVAILABLE
         for each in document.get("changed", ()):
             print(printable(each))
         return 1 if document.get("changed") else 0
+
+
+def _reason(document: Mapping[str, Any]) -> str:
+    """Return why nothing is compared, in brackets."""
+    if document["digest"] != document["applied_digest"]:
+        why = next((each["cause"] for each in problems(document) if each["stage"] == StageName.NMSTATE), "")
+        why = why or "the node file is another one than the one in force"
+    elif not document["ready"]:
+        why = f"the stage {document['stage']} is not over" if document["stage"] else "the node is not ready"
+    else:
+        why = "nodenetd has just started or applied the file, the network has just changed, or NetworkManager or "
+        why += "Open vSwitch does not answer"
+    return f" ({printable(why)}); nodenetd looks twice a minute"

@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, Protocol, TypeVar
 
 from nodenet.core.boot.outcome import Topic
+from nodenet.core.boot.stage_state import EDIT
 from nodenet.core.errors import NodenetError, Unavailable
 from nodenet.core.since import until_common
 from nodenet.core.stage_name import StageName
@@ -39,7 +40,7 @@ class Taken:
     answer_by: float
     """When they are answered with what the loop waits for; seconds of CLOCK_BOOTTIME."""
     who: str
-    """Who gave it: of several, the first."""
+    """Who gave it: of several, the first; an edit only where there is no other."""
 
 
 @dataclass(slots=True)
@@ -71,7 +72,8 @@ class Requests:
     def note(self, order: Order, who: str) -> None:
         """Give *order* for *who*, who waits for no answer."""
         self.asked.setdefault(order, [])
-        self.who.setdefault(order, who)
+        if self.who.get(order, EDIT) == EDIT:
+            self.who[order] = who
 
     async def ask(self, order: Order, who: str) -> None:
         """Give *order* for *who* and wait until the loop has answered. Raises the error of the answer."""

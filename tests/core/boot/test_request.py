@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Waiting
-from nodenet.core.boot.stage_state import EVENT, NOTHING, Request
+from nodenet.core.boot.stage_state import EDIT, EVENT, NOTHING, RELOAD, TRIAL, Request
 from nodenet.core.boot.stages import new_boot, not_done, reason_to_skip, removal_failed, removal_refused
 from nodenet.core.errors import BridgeForeign
 from nodenet.core.messages import Message
@@ -40,6 +40,20 @@ def test_an_order_stays_while_its_stage_waits() -> None:
     reloaded = FRESH.instead_of(boot, Request(5, retry_refused=True))
     assert reloaded[NAME].request == Request(5, retry_refused=True, remove_bridge=True)
     assert reloaded[StageName.NODEIP].request == Request(5, retry_refused=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "who"),
+    [
+        (Request(4, retry_refused=True, who=RELOAD), Request(5, retry_refused=True, who=EDIT), RELOAD),
+        (Request(4, as_read=True, who=TRIAL), Request(5, retry_refused=True, who=EDIT), TRIAL),
+        (Request(4, retry_refused=True, who=EDIT), Request(5, retry_refused=True, who=RELOAD), RELOAD),
+        (NOTHING, Request(5, retry_refused=True, who=EDIT), EDIT),
+    ],
+)
+def test_an_order_that_was_not_carried_out_stays_one_after_an_edit(before: Request, after: Request, who: str) -> None:
+    """Under kubelet an edit alone is no order."""
+    assert before.also(after).who == who
 
 
 def test_only_the_stage_that_was_named_gets_the_order() -> None:

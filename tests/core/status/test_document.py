@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from nodenet.core.boot.outcome import Problem
+from nodenet.core.boot.outcome import Done, Failed, Problem
 from nodenet.core.boot.stages import new_boot
 from nodenet.core.messages import Message
+from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, document, ended, has_vanished, last_known
 from nodenet.core.status.text import lines
-from status_cases import GOOD, PROBLEM
+from status_cases import FACTS, GOOD, PROBLEM, boot
 
 
 def test_what_an_earlier_daemon_of_this_boot_published_stays_in_sight() -> None:
@@ -84,3 +86,13 @@ def test_the_error_that_ended_the_daemon_stays_first() -> None:
 def test_the_first_line_says_how_old_it_is(age: float | None, said: str) -> None:
     """Unless the clock was set meanwhile (R56)."""
     assert next(lines(last_known(READY, age), 100.0)) == said
+
+
+def test_a_network_is_compared_only_while_its_stage_is_over_and_has_not_failed() -> None:
+    """The facts of a stage that waits or runs again are those of before."""
+    compared = replace(FACTS, compared=30.0)
+    assert boot(Done("applied", compared, Message.NETWORK_APPLIED))["compared"] == 30.0
+    assert boot(Failed(PROBLEM, compared))["compared"] is None
+    assert GOOD["compared"] is None
+    begun = new_boot({}, degrade=True).begun(StageName.NMSTATE, 1.0)
+    assert document(BootStatus(begun, compared))["compared"] is None

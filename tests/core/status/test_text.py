@@ -14,7 +14,7 @@ from nodenet.core.node_ip.select import Selection
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import BootStatus, Refusal, document
 from nodenet.core.status.text import WHILE_WAITING, lines
-from status_cases import DEGRADED, FACTS, GOOD, PROBLEM, WAITING, provided
+from status_cases import DEGRADED, FACTS, GOOD, PROBLEM, WAITING, boot, provided
 
 
 def test_the_first_five_lines_say_what_a_person_wants_to_know() -> None:
@@ -202,3 +202,19 @@ def test_a_stage_that_is_about_an_earlier_file_says_so() -> None:
 def test_a_name_that_is_not_static_is_shown_with_its_source() -> None:
     named = lines(GOOD | {"hostname_source": "by eth0: DHCP4 host_name"}, 9.0)
     assert any(line.endswith("host name worker-0 (by eth0: DHCP4 host_name)") for line in named)
+
+
+def test_a_present_file_that_waits_for_an_order_is_named_with_its_remedy() -> None:
+    """Its stage has failed at nothing, and its line is about the present file."""
+    cause = "worker-0.yml is another file than the one in force"
+    left = Done(
+        cause, replace(FACTS, applied_digest="b" * 64), Message.NETWORK_UNCHANGED, replace(PROBLEM, cause=cause)
+    )
+    made = boot(left)
+    text = list(lines(made, 9.0))
+    assert text[0] == "degraded (kubelet may run)"
+    assert f"  problem     nmstate: {cause}" in text
+    assert f"  to do       {PROBLEM.remedy}" in text
+    (row,) = (line for line in text if line.startswith("  nmstate "))
+    assert row.endswith(f"  {cause}")
+    assert "before the present file" not in row

@@ -105,7 +105,7 @@ def test_many_changes_by_hand_are_each_said_and_stay_until_a_reload(
     document = settle(node)
     assert document["health"] == "ok"
     node.record("kubelet")
-    time.sleep(SECONDS / 2)
+    node.wait_until("nodenetctl verify", timeout=SECONDS)
     assert node.run("nodenetctl verify").stdout == ""
     for command in BY_HAND:
         node.run(command)

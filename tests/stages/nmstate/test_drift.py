@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from fakes import FakeFiles, FakeKernel, FakeManager, FakeNmstate, FakeOvsdb, stage_edges
+from fakes import FakeClock, FakeFiles, FakeKernel, FakeManager, FakeNmstate, FakeOvsdb, stage_edges
 from nodenet.core.boot.outcome import Done, Facts, Outcome, Skipped
 from nodenet.core.boot.stage_state import EVENT, Request
+from nodenet.core.errors import NodeFileInvalid, NodenetError, PublishFailed, Unavailable
 from nodenet.core.kernel.snapshot import Address, Link, Snapshot
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.state import ManagerState
@@ -51,9 +52,9 @@ class Rig:
             FakeManager(),
         )
         self.files = FakeFiles({"/etc/resolv.conf": b"nameserver 192.0.2.1\n"})
-        self.ovsdb = FakeOvsdb()
+        self.ovsdb, self.clock = FakeOvsdb(), FakeClock()
         found = {"kernel": self.kernel, "nmstate": self.nmstate, "manager": self.manager, "ovsdb": self.ovsdb}
-        edges = stage_edges(files=self.files, **found)
+        edges = stage_edges(files=self.files, clock=self.clock, **found)
         pipeline = Pipeline(edges, Settings())
         self.drift = Drift(edges, pipeline, InForce(edges.store, pipeline, DIRECTORY), degrades=degrades)
         file = read("worker-0.yml", TEXT.replace(b"SERVERS", servers.encode()))
@@ -64,7 +65,7 @@ class Rig:
     def settle(self) -> Outcome:
         """Have a pass end with the file in force."""
         self.drift.began()
-        done = Done("applied", READY, Message.NETWORK_APPLIED)
+        done = Done("applied", self.job.applied, Message.NETWORK_APPLIED)
         return self.drift.ended(self.drift.in_force(self.job, done), Request())
 
     async def look(self) -> float:
@@ -188,6 +189,29 @@ async def test_one_comparison_is_not_enough_whatever_comes_behind_it() -> None:
     assert rig.facts.changed
 
 
+async def test_the_status_says_since_when_the_network_is_compared() -> None:
+    """Not before the first comparison, while NetworkManager does not answer, or for what was found only once."""
+    rig = Rig()
+    rig.settle()
+    assert rig.facts.compared is None
+    await rig.look()
+    assert rig.facts.compared == 100.0
+    rig.clock.now = 130.0
+    await rig.look()
+    assert rig.facts.compared == 100.0, "the status does not change twice a minute"
+    rig.change(1400, MTU)
+    await rig.look()
+    assert rig.facts.compared is None
+    await rig.look()
+    assert rig.facts.changed == (SAID,)
+    since: float | None = rig.facts.compared
+    assert since == 130.0
+    rig.manager.status = ManagerState.STARTING
+    rig.change(1300, MTU)
+    await rig.look()
+    assert rig.facts.compared is None
+
+
 async def test_an_order_and_a_file_that_is_not_in_force_make_a_whole_pass() -> None:
     rig = Rig()
     rig.settle()
@@ -195,6 +219,15 @@ async def test_an_order_and_a_file_that_is_not_in_force_make_a_whole_pass() -> N
     rig.drift.began()
     refused = Skipped("no node file", READY)
     assert rig.drift.ended(refused, Request()) == refused
+    assert await rig.drift.look(READY, LATER) is None
+
+
+async def test_a_file_that_is_left_for_an_order_is_not_compared() -> None:
+    """The network is that of another file, so it would differ."""
+    rig = Rig()
+    rig.drift.began()
+    left = Done("another file", replace(READY, applied_digest="of another file"), Message.NETWORK_UNCHANGED)
+    assert rig.drift.ended(rig.drift.in_force(rig.job, left), Request()) == left
     assert await rig.drift.look(READY, LATER) is None
 
 
@@ -221,6 +254,54 @@ async def test_a_profile_that_is_edited_alone_is_said_and_said_again_to_be_as_be
     assert await looks(rig) == ()
     del rig.files.content[KEYFILE]
     assert await looks(rig) == ("the profile eth0 is deleted",)
+
+
+BACKUPS = (f"{KEYFILE}~", f"{KEYFILE}.rpmsave", KEYFILE.replace("eth0", ".eth0"))
+
+
+@pytest.mark.parametrize("backup", BACKUPS)
+async def test_a_backup_is_no_profile(backup: str) -> None:
+    """It hides no edit of the profile whose UUID it has, and nothing is said when it is written, changed or removed."""
+    rig = Rig()
+    rig.files.content |= {KEYFILE: PROFILE, backup: PROFILE}
+    rig.settle()
+    assert await looks(rig) == ()
+    rig.files.content[backup] = PROFILE.replace(b"192.0.2.5", b"192.0.2.8")
+    assert await looks(rig) == ()
+    rig.files.content[KEYFILE] = PROFILE.replace(b"192.0.2.5", b"192.0.2.7")
+    assert await looks(rig) == ("the profile eth0 has ipv4.address1 192.0.2.7/24, not 192.0.2.5/24",)
+
+
+async def test_a_profile_without_uuid_is_not_compared_with_another_one() -> None:
+    rig = Rig()
+    without = PROFILE.replace(b"uuid=u\n", b"")
+    rig.files.content[KEYFILE] = without
+    rig.settle()
+    assert await looks(rig) == ()
+    rig.files.content[KEYFILE.replace("eth0", "other")] = without.replace(b"id=eth0", b"id=other")
+    assert await looks(rig) == ()
+
+
+@pytest.mark.parametrize("place", [KEYFILE, str(PurePosixPath(KEYFILE).parent)])
+@pytest.mark.parametrize("when", ["at first", "later"])
+@pytest.mark.parametrize("error", [PublishFailed("is broken"), NodeFileInvalid("is no directory"), Unavailable("busy")])
+async def test_profiles_that_cannot_be_read_are_not_known_at_present(
+    place: str, when: str, error: NodenetError
+) -> None:
+    """They are not said to be deleted, and the daemon goes on; later they are compared."""
+    rig = Rig()
+    rig.files.content[KEYFILE] = PROFILE
+    if when == "at first":
+        rig.files.bad[place] = error
+    rig.settle()
+    rig.files.bad[place] = error
+    assert await looks(rig) == ()
+    assert rig.facts.compared is None
+    rig.files.bad.clear()
+    assert await looks(rig) == ()
+    assert rig.facts.compared
+    rig.files.content[KEYFILE] = PROFILE.replace(b"192.0.2.5", b"192.0.2.7")
+    assert await looks(rig) == ("the profile eth0 has ipv4.address1 192.0.2.7/24, not 192.0.2.5/24",)
 
 
 async def test_a_profile_that_nodenetd_itself_changes_for_br_ex_is_no_difference() -> None:

@@ -10,6 +10,7 @@ import pytest
 from fakes import BOOT_ID
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.boot.outcome import Done, Outcome, Waiting
+from nodenet.core.boot.stage_state import Request
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import Unavailable
 from nodenet.core.history import entry
@@ -17,6 +18,7 @@ from nodenet.core.messages import Message
 from nodenet.core.network_manager.objects import Inventory, KeptProfile
 from nodenet.core.network_manager.profiles import Device, Profile
 from nodenet.core.network_manager.state import ManagerState
+from nodenet.core.node_ip.published_files import KUBELET, PRIMARY, RUN
 from nodenet.stages.apply.history import History, path_of
 from nodenet.stages.apply.records import CHANGE
 from stages.nmstate.test_stage import OLD, TEXT, Rig, quarantined
@@ -102,3 +104,20 @@ async def test_without_the_profiles_of_the_good_network_its_file_is_applied_as_i
     outcome = await rig.attempt()
     assert isinstance(outcome, Done)
     assert rig.profiles.done == []
+
+
+@pytest.mark.parametrize("runs", [True, False], ids=["kubelet runs", "kubelet waits"])
+async def test_a_new_process_under_kubelet_does_not_go_back(runs: bool) -> None:  # noqa: FBT001
+    """The bad file was given up and undone, and the good one failed: nothing is in force, and pods run on the node."""
+    rig = given_up()
+    good = hashlib.sha256(OLD).hexdigest()
+    rig.remember(Intent(good, Phase.REFUSED, BOOT_ID, 1.0, None, cause="failed"))
+    rig.files.content[str(RUN / PRIMARY.name)] = b"192.0.2.5"
+    if runs:
+        rig.systemd.running.add(KUBELET)
+    for _ in range(2):
+        await rig.attempt()
+    assert bool(rig.profiles.done or rig.nmstate.applied) is not runs
+    if runs:
+        assert isinstance(await rig.attempt(request=Request(2, retry_refused=True)), Done)
+        assert rig.nmstate.applied == [TEXT.decode()]

@@ -34,7 +34,8 @@ from nodenet.core.apply.awaited_links import GRACE_SECONDS, SETTLE_SECONDS
 from nodenet.core.apply.intent import Intent, Phase
 from nodenet.core.apply.new_file import NewFile
 from nodenet.core.boot.outcome import Done, Facts, Failed, Outcome, Problem, Skipped, Topic, Waiting
-from nodenet.core.boot.stage_state import NOTHING, Request
+from nodenet.core.boot.stage_state import EDIT, NOTHING, Request
+from nodenet.core.boot.stages import new_boot
 from nodenet.core.change.record import Change, What
 from nodenet.core.change.way_back import Network
 from nodenet.core.errors import LibnmstateMissing, PublishFailed, RollbackFailed
@@ -49,6 +50,7 @@ from nodenet.core.node_ip.published_files import KUBELET, PRIMARY, RUN
 from nodenet.core.probes.questions import Scope
 from nodenet.core.probes.verdict import PATH, ProbeFailed
 from nodenet.core.settings.model import Settings
+from nodenet.core.stage_name import StageName
 from nodenet.core.trial.trial import APPLY_IT
 from nodenet.loop.attempts import behind_undo
 from nodenet.stages.apply.changes import Changes
@@ -209,23 +211,42 @@ async def test_a_new_process_applies_nothing_under_a_running_kubelet(made_by: st
         assert isinstance(outcome, Skipped)
         assert outcome.again, "the network is looked at again, and what differs is said"
     else:
-        assert isinstance(outcome, Failed)
+        assert isinstance(outcome, Done), "nothing has failed: with on_failure = wait the node is guarded all the same"
+        assert outcome.problem
         assert (outcome.problem.remedy, outcome.again) == (APPLY_IT, None)
-    assert isinstance(await rig.attempt(request=Request(1, retry_refused=True)), Done)
+        boot = new_boot({}, degrade=False)
+        for name, ended in ((StageName.HOSTNAME, Skipped("static", NAMED)), (StageName.NMSTATE, outcome)):
+            boot = boot.begun(name, 1.0).after(name, ended, 2.0)
+        assert (boot.next(), boot.problem) == (StageName.RESOLV_PREPENDER, (StageName.NMSTATE, outcome.problem))
+    await rig.attempt(request=Request(1, retry_refused=True, who=EDIT))
+    assert rig.nmstate.applied == [], "an edit while a new process is not READY is for the next boot"
+    assert isinstance(await rig.attempt(request=Request(2, retry_refused=True)), Done)
     assert rig.nmstate.applied == [TEXT.decode()]
 
 
 @pytest.mark.parametrize("case", ["kubelet-waits", "not-published", "interrupted"])
 async def test_a_boot_and_an_interrupted_order_go_on(case: str) -> None:
     rig = Rig()
-    phase = Phase.ROLLED_BACK if case == "interrupted" else Phase.GOOD
-    rig.remember(Intent("another file", phase, BOOT_ID, 80.0, "another file"))
+    digest, phase = "another file", Phase.GOOD
+    if case == "interrupted":
+        digest, phase = hashlib.sha256(TEXT).hexdigest(), Phase.ROLLED_BACK
+    rig.remember(Intent(digest, phase, BOOT_ID, 80.0, "another file"))
     if case != "not-published":
         rig.files.content[str(RUN / PRIMARY.name)] = b"192.0.2.5"
     if case != "kubelet-waits":
         rig.systemd.running.add(KUBELET)
     assert isinstance(await rig.attempt(), Done)
     assert rig.nmstate.applied == [TEXT.decode()]
+
+
+async def test_an_interrupted_apply_of_another_file_is_no_order_for_this_one() -> None:
+    """That file is no longer on the disk."""
+    rig = Rig()
+    rig.remember(Intent("another file", Phase.ROLLED_BACK, BOOT_ID, 80.0, "another file"))
+    rig.files.content[str(RUN / PRIMARY.name)] = b"192.0.2.5"
+    rig.systemd.running.add(KUBELET)
+    await rig.attempt()
+    assert rig.nmstate.applied == []
 
 
 async def test_a_state_that_matches_already_is_adopted() -> None:

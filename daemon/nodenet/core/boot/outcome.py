@@ -33,6 +33,8 @@ class Facts:
     """What earlier node files have made and the present one does not name, by the entry of the history."""
     changed: tuple[str, ...] = ()
     """What another program has changed since of what the node file asks for."""
+    compared: float | None = None
+    """Since when the network is compared with the node file in force (CLOCK_BOOTTIME); None: it is not at present."""
     file_families: frozenset[Family] = frozenset()
     """The families in which the node file gives the node a way out."""
     file_addresses: frozenset[IPAddress] = frozenset()

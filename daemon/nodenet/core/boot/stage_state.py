@@ -107,7 +107,11 @@ class Request:
         return Request(self.run, self.retry_refused, prune=self.prune, who=self.who)
 
     def also(self, other: Request) -> Request:
-        """Return both requests as one: an order that was not carried out yet is not lost by the *other*, later one."""
+        """Return both requests as one: an order that was not carried out yet is not lost by the *other*, later one.
+
+        An edit gives no order, so it does not take the place of who gave one.
+        """
+        keeps = other.who == EDIT and (self.retry_refused or self.who == TRIAL)
         return Request(
             max(self.run, other.run),
             self.retry_refused or other.retry_refused,
@@ -116,7 +120,7 @@ class Request:
             self.remove_bridge or other.remove_bridge,
             self.prune or other.prune,
             other.as_read,
-            other.who,
+            self.who if keeps else other.who,
         )
 
 

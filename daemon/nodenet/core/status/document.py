@@ -7,7 +7,7 @@ from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from nodenet.core.boot.outcome import Facts, Problem
-from nodenet.core.boot.stage_state import Inhibitors, StageState, Status
+from nodenet.core.boot.stage_state import SETTLED, Inhibitors, StageState, Status
 from nodenet.core.boot.stages import Boot, Health, new_boot
 from nodenet.core.ip import Family
 from nodenet.core.messages import Message
@@ -177,6 +177,7 @@ def document(status: BootStatus) -> dict[str, Any]:
         "link": selection.link if selection else None,
         "notes": [*(selection.notes if selection else ()), *status.uplink_notes, *_changed(facts)],
         "changed": list(facts.changed),
+        "compared": facts.compared if boot[StageName.NMSTATE].status in SETTLED else None,
         "left_over": list(facts.left_over),
         "renamed": [{"name": name, "link": link, "mac": mac} for name, link, mac in facts.renamed],
         "bridge": facts.bridge or ("br-ex" if facts.brings_bridge else None),

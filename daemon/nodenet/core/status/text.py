@@ -270,6 +270,7 @@ def _is_old(stage: Mapping[str, Any], document: Document) -> bool:
     """Return whether the result of *stage* is about another node file than the present one, which was refused."""
     digest = document["digest"]
     over = stage["name"] == "nmstate" and stage["status"] in ("done", "skipped")
+    over = over and all(problem["cause"] != stage["detail"] for problem in problems(document))
     return bool(over and digest and digest != document["applied_digest"])
 
 

@@ -15,7 +15,7 @@ import structlog
 
 from nodenet.core.boot.outcome import Again, Done, Facts, Outcome, Problem, Skipped, beside
 from nodenet.core.boot.stage_state import EVENT, Request
-from nodenet.core.errors import PublishFailed, Unavailable
+from nodenet.core.errors import NodeFileInvalid, PublishFailed, Unavailable
 from nodenet.core.messages import Message
 from nodenet.core.network_manager.profiles import KEYFILES
 from nodenet.core.network_manager.state import ManagerState
@@ -32,7 +32,9 @@ from nodenet.stages.nmstate.job import Job
 
 log = structlog.get_logger()
 
-BOND = "bond"
+BOND, SUFFIX = "bond", ".nmconnection"
+UNKNOWN = (Unavailable, NodeFileInvalid, PublishFailed)
+"""Errors of the host after which it is not known at present what differs."""
 LOOK_SECONDS, SOON_SECONDS = 30.0, 10.0
 """Between two looks, and after a change: it may be a step of a greater one."""
 REMEDY = "`nodenetctl diff` compares; `nodenetctl reload` applies the file again, or write into it what is to stay"
@@ -54,8 +56,10 @@ class Drift:
         """What was on the links of the file at the last comparison."""
         self._found: tuple[str, ...] = ()
         """What differed then."""
-        self._profiles: drift.Profiles = {}
-        """NetworkManager's profiles when the file came into force, or when br-ex was made or removed since."""
+        self._profiles: drift.Profiles | None = None
+        """NetworkManager's profiles when the file came into force, or when br-ex was made or removed since.
+
+        None: they could not be read then; those of the next look count."""
         self._bridge: str | None = None
 
     def began(self) -> None:
@@ -65,15 +69,15 @@ class Drift:
 
     def in_force(self, job: Job, outcome: Outcome) -> Outcome:
         """Return *outcome* of *job*, and take note if its file is in force."""
-        if isinstance(outcome, Done | Skipped):
+        if isinstance(outcome, Done | Skipped) and outcome.facts.applied_digest == job.file.digest:
             self._job = job
         return outcome
 
     def ended(self, outcome: Outcome, request: Request) -> Outcome:
         """Return *outcome* of a pass, with the time of the next look where the file is in force."""
         if self._job and isinstance(outcome, Done | Skipped) and not (outcome.again or self._pipeline.changes.open):
-            self._done, self._profiles = (outcome, request.run), {}
-            with suppress(Unavailable):
+            self._done, self._profiles = (outcome, request.run), None
+            with suppress(*UNKNOWN):
                 self._profiles = self._profiles_now()
             return self._again(outcome)
         return outcome
@@ -83,11 +87,14 @@ class Drift:
         if self._job is None or self._done is None or (request.who, request.run) != (EVENT, self._done[1]):
             return None
         found = None
-        with suppress(Unavailable, NmstateFailure, PublishFailed):
+        with suppress(*UNKNOWN, NmstateFailure):
             found = await self._differences(self._job, facts)
         if found is None:  # it cannot be compared at present
+            facts = replace(facts, compared=None)
             return self._again(replace(self._done[0], facts=facts), self._problem(self._job, facts))
         again, self._found = found == self._found, found
+        since = facts.compared or self._pipeline.now()
+        facts = replace(facts, compared=since if again else None)  # what was found once is not sure
         if again and found != facts.changed:
             _say(self._job.file.name, found)
             facts = replace(facts, changed=found)
@@ -104,7 +111,7 @@ class Drift:
         return beside(replace(outcome, again=Again(seconds=pause)), problem)
 
     async def _differences(self, job: Job, facts: Facts) -> tuple[str, ...] | None:
-        """Return what differs now, None if that is not known. Raises Unavailable, NmstateFailure, PublishFailed."""
+        """Return what differs now, None if that is not known. Raises NmstateFailure and the errors UNKNOWN."""
         edges = self._edges
         if facts.selection is None:
             return None
@@ -115,7 +122,7 @@ class Drift:
         servers = servers_in_use({path: self._read(path) for path in FILES}, own)
         here = [each for each in snapshot.links if each.name in links]
         options, profiles = [self._bond_options(each.name) for each in here if each.kind == BOND], self._profiles_now()
-        if self._bridge != facts.bridge:
+        if self._bridge != facts.bridge or self._profiles is None:
             self._bridge, self._profiles = facts.bridge, profiles
         now = drift.of_links(snapshot, links), servers, options, profiles
         if now == self._compared and self._found == facts.changed:
@@ -137,10 +144,14 @@ class Drift:
         return tuple(job.wish.secrets.hidden_in(each) for each in found if each)
 
     def _profiles_now(self) -> drift.Profiles:
-        """Return NetworkManager's profiles on the disk."""
-        read = (self._read(KEYFILES / name) for name in self._edges.files.listing(KEYFILES))
+        """Return NetworkManager's profiles on the disk. Raises the errors UNKNOWN.
+
+        Backups, such as `eth0.nmconnection~` and `.rpmsave`, are none: NetworkManager does not read them.
+        """
+        names = (name for name in self._edges.files.listing(KEYFILES) if name.endswith(SUFFIX) and name[0] != ".")
+        read = (self._edges.files.read(KEYFILES / name) for name in names)
         found = (drift.profile(content) for content in read if content)
-        return {each.get("connection.uuid", ""): each for each in found}
+        return {uuid: each for each in found if (uuid := each.get("connection.uuid"))}
 
     def _bond_options(self, link: str) -> tuple[bytes | None, ...]:
         """Return the options of a bond: a program that writes them there causes no event."""

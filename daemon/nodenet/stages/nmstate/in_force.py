@@ -202,9 +202,12 @@ class LaterTries:
             return None
         return Failed(self._refused.problem, facts, self._refused.again if waits is None else None)
 
-    async def leaves_alone(self, record: Intent | None) -> bool:
-        """Return whether the network stays as it is until an order: kubelet runs, and no apply was interrupted."""
-        if (record and record.phase in TOUCHED) or not has_published(self._files):
+    async def leaves_alone(self, record: Intent | None, digests: Collection[str | None]) -> bool:
+        """Return whether the network stays as it is until an order: kubelet runs, and no apply was interrupted.
+
+        *digests*: of the files whose interrupted apply goes on; one of another file is over.
+        """
+        if (record and record.phase in TOUCHED and record.digest in digests) or not has_published(self._files):
             return False
         return await self._systemd.any_runs(USERS) is not False
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from nodenet.core.apply.renamed import Renamed
 from nodenet.core.boot.outcome import Facts, Failed, Problem
-from nodenet.core.boot.stage_state import TRIAL
+from nodenet.core.boot.stage_state import EDIT, TRIAL
 from nodenet.core.errors import NodenetError, PublishFailed
 from nodenet.core.history.entry import Kind
 from nodenet.core.history.shown import left_over_lines, removal, together
@@ -51,8 +51,13 @@ class Job:
 
     @property
     def is_ordered(self) -> bool:
-        """Whether a caller asked for it, or it ends a trial; a boot, an event and a new process are no order."""
-        return self.retry_refused or self.who == TRIAL
+        """Whether a caller asked for it, or it ends a trial; a boot, an edit, an event or a new process is no order."""
+        return (self.retry_refused and self.who != EDIT) or self.who == TRIAL
+
+    @property
+    def digests(self) -> frozenset[str | None]:
+        """Those of the file, and of the one on the disk whose place it takes."""
+        return frozenset({self.file.digest, self.facts.digest})
 
     @property
     def named(self) -> NodeFile:

@@ -111,6 +111,7 @@ class NmstateStage:
             return refused
         self._later_tries.began()
         self._drift.began()
+        facts = replace(facts, compared=None)
         return self._drift.ended(await self._pass(facts, request), request)
 
     async def _pass(self, facts: Facts, request: Request) -> Outcome:
@@ -155,18 +156,23 @@ class NmstateStage:
         """Settle *own*, or the last known good file in its place, behind the network of that one. Raises."""
         run = request.run if request.retry_refused else None
         file, problem = self._quarantine.choose(own, facts.hostname, run=run)
-        if file.digest != own.digest:
-            if waiting := await self._going_back.first(wish, facts.hostname):
-                return replace(waiting, facts=self._in_force.before(facts))
-            wish = await self._node_files.wanted(file, found)
         cut_short = self._quarantine.was_cut_short(self._pipeline.record, file, facts.hostname)
         prune = request.prune or self._prunes
         began, retry = self._pipeline.now(), request.retry_refused
         job = Job(file, wish, facts, began, retry, request.who, cut_short, prune=prune)
+        if file.digest != own.digest:
+            goes_back = not await self._leaves_alone(job)
+            if goes_back and (waiting := await self._going_back.first(wish, facts.hostname)):
+                return replace(waiting, facts=self._in_force.before(facts))
+            job = replace(job, wish=await self._node_files.wanted(file, found))
         followed = await self._other_names.followed(job)
         if isinstance(followed, Waiting):
             return replace(followed, facts=self._in_force.before(facts))
         return beside(await self._settled(followed), problem or self._other_names.problem(followed))
+
+    async def _leaves_alone(self, job: Job) -> bool:
+        """Return whether the network stays as it is: a new process under a running kubelet is no order."""
+        return not job.is_ordered and await self._later_tries.leaves_alone(self._pipeline.record, job.digests)
 
     def _ended(self, facts: Facts, error: NodenetError) -> Outcome:
         """Return the outcome of a pass that *error* has ended."""
@@ -258,7 +264,7 @@ class NmstateStage:
                 problem = Problem(Message.APPLY_FAILED, record.cause, record.remedy)
                 refused = Failed(problem, self._in_force.before(job.facts))
                 return await self._later_tries.later(file.digest, refused)
-            case _ if instead := await self._instead_of_apply(job, record):
+            case _ if instead := await self._instead_of_apply(job):
                 return instead
             case _:
                 done = await self._apply(job, transaction, probing, Wanted.of(job.named.text, left, removed))
@@ -266,9 +272,9 @@ class NmstateStage:
             log_changed(record, boot_id, file.name, left, "nmstate")
         return done
 
-    async def _instead_of_apply(self, job: Job, record: Intent | None) -> Outcome | None:
-        """Return the outcome of a file that is not applied now: a new process under a running kubelet is no order."""
-        if job.is_ordered or not await self._later_tries.leaves_alone(record):
+    async def _instead_of_apply(self, job: Job) -> Outcome | None:
+        """Return the outcome of a file that is not applied now, None where it is."""
+        if not await self._leaves_alone(job):
             waiting = await self._missing.before(job)
             return waiting and replace(waiting, facts=self._in_force.before(job.facts))
         name = job.file.name
@@ -276,7 +282,9 @@ class NmstateStage:
             reason = f"{name} is in force; what differs from it stays until a reload or a boot, because kubelet runs"
             return Skipped(reason, job.applied, Message.NETWORK_UNCHANGED)
         cause = f"{name} is another file than the one in force, and is not applied without an order while kubelet runs"
-        return Failed(Problem(Message.APPLY_FAILED, cause, APPLY_IT), self._in_force.before(job.facts))
+        # Nothing has failed: also with `on_failure` = "wait", the later stages guard the network of the file in force.
+        stays = replace(self._in_force.before(job.facts), file_families=frozenset(), file_addresses=frozenset())
+        return beside(Skipped(cause, stays, Message.NETWORK_UNCHANGED), Problem(Message.APPLY_FAILED, cause, APPLY_IT))
 
     async def _apply(self, job: Job, transaction: Transaction, probing: Probing, wanted: Wanted) -> Done:
         before = self._in_force.before(job.facts)
