@@ -243,8 +243,9 @@ def test_a_host_name_that_leaves_the_directory_is_refused(product_node: NodeFact
     node = product_node(files={node_file("worker-0.yml"): with_mtu(1402)}, hostname=None, flavour=Flavour.OPENSHIFT)
     lan.start_dhcp(Dhcp(names={node.mac(): "localhost"}))
     node.boot()
-    node.run(["python3", "-c", f"import socket; socket.sethostname({name!r})"])
-    # In the journal: NetworkManager may replace the name within a moment.
-    node.wait_until("journalctl -u nodenetd | grep -q 'characters that no host name has'", timeout=60)
+    # Again and again, and in the journal: NetworkManager replaces the name, even before nodenetd has begun.
+    give = f'python3 -c "import socket; socket.sethostname({name!r})"'
+    said = "journalctl -u nodenetd | grep -q 'characters that no host name has'"
+    node.wait_until(f"{give}; sleep 1; {said}", timeout=60)
     assert not node.started("kubelet")
     assert [line for line in story(node) if "Found the node file" in line["MESSAGE"]] == []
