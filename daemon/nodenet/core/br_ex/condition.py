@@ -152,7 +152,7 @@ def network_before(
 
 
 def readdressed(record: BridgeRecord, now: Inventory) -> dict[str, str]:
-    """Return the uplinks of *record* for which another program has made a profile since, with its name; no spare one."""
+    """Return the uplinks of *record* for which another program has made a profile since, and its name; no spare one."""
     made = [
         each
         for each in now.profiles
