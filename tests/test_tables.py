@@ -1,4 +1,4 @@
-"""Each row of the tables of networks and of neighbours has a test that exists, and a case of it."""
+"""Each row of the tables of networks and neighbours names a test, and that test has a case for the row."""
 
 from __future__ import annotations
 

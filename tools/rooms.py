@@ -22,7 +22,7 @@ CORE: Mapping[str, tuple[str, ...]] = {
     "ownership": ("kernel", "network_manager", "nmstate", "open_vswitch"),
     "apply": ("kernel", "network_manager", "nmstate", "node_file"),
     "change": ("apply", "network_manager"),
-    "trial": ("kernel", "nmstate", "node_file", "resolver"),
+    "trial": ("kernel", "network_manager", "nmstate", "node_file", "resolver"),
     "history": ("change", "network_manager", "node_file"),
     "node_ip": ("kernel", "network_manager", "settings"),
     "br_ex": ("change", "network_manager", "nmstate", "open_vswitch", "settings"),

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from harness import eventually
-from harness.kube_client import ApiError
+from harness.kube_client import ApiError, custom_resource
 from ipam_site import PATIENCE, Document, Network, Pod, Site, Space, element
 
 GROUP = "kubevirt.io"
@@ -27,22 +27,7 @@ CONTROLLERS = "--controllers=garbage-collector-controller"
 
 def definitions() -> list[Document]:
     """Return resource definitions of machines and instances, whose content is not checked."""
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    version = {"name": VERSION, "served": True, "storage": True, "schema": schema}
-    return [
-        {
-            "apiVersion": "apiextensions.k8s.io/v1",
-            "kind": "CustomResourceDefinition",
-            "metadata": {"name": f"{plural}.{GROUP}"},
-            "spec": {
-                "group": GROUP,
-                "scope": "Namespaced",
-                "names": {"kind": kind, "plural": plural, "singular": kind.lower()},
-                "versions": [version],
-            },
-        }
-        for kind, plural in KINDS.items()
-    ]
+    return [custom_resource(GROUP, VERSION, kind) for kind in KINDS]
 
 
 def define(site: Site) -> None:

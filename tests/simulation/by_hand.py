@@ -1,8 +1,8 @@
 """What an administrator changes by hand on a node that is ready, and the laws of that.
 
 P15  under a running kubelet no node file is applied without an order; what an order began may go on
-P16  what is changed by hand is said within a minute and stays until an order or a boot; of a network that nobody has
-     changed nothing is said
+P16  a change by hand is reported within a minute, and stays until an order or a boot; without one, no difference is
+     reported
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Hands:
         if message is Message.NETWORK_CHANGED and world.rules.next_boot.struck.keys() <= HARMLESS:
             # A change of a moment ago that an order has undone since is no wrong line.
             holds = bool(self.changes) or self.ordered
-            world.rules.hold("P16", "the network is said to differ, and nobody has changed it", holds=holds)
+            world.rules.hold("P16", "a difference is reported, and nothing was changed by hand", holds=holds)
 
     def look(self, status: BootStatus) -> None:
         """Called from time to time, while nodenetd runs."""

@@ -316,7 +316,9 @@ MUTANTS = (
     Mutant("L7", "a new process applies the file under kubelet", ((tries.LaterTries, "leaves_alone", _free),)),
     Mutant("L8", "a change by hand is not seen", ((Drift, "_differences", _never_differs),)),
     Mutant("L9", "a change by hand is undone", ((Drift, "look", _look_that_undoes),)),
-    Mutant("L10", "a network that nobody has changed differs", ((drift, "other_servers", _always_other_servers),)),
+    Mutant(
+        "L10", "a difference is reported without a change by hand", ((drift, "other_servers", _always_other_servers),)
+    ),
     Mutant("L11", "the node IPs are chosen again under kubelet", ((NodeipStage, "_in_use", _not_in_use),)),
     Mutant("L6", "a node file follows no NIC to another name", ((OtherNames, "followed", _not_followed_by_mac),)),
 )

@@ -72,7 +72,7 @@ class OpenVswitch:
         self.asked_numbers.pop(link, None)
 
     def boot(self) -> None:
-        """Begin again with the rows that are on the platter; the numbers are made anew."""
+        """Begin again with the rows that are on the disk; they get new numbers."""
         self.rows = {name: row.copy() for name, row in self.durable.items()}
         self.parked = False
         self.numbers.clear()

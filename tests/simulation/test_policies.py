@@ -72,7 +72,7 @@ def test_no_seed_violates_a_property_with_a_policy(first: int) -> None:
 @pytest.mark.parametrize("step", ["reboot", "reload"])
 def test_a_second_look_finds_the_same_network(file: str, step: str) -> None:
     """With br-ex there the captures would find br-ex: nothing is resolved and nothing applied again."""
-    told = simulated(Case(node(file=file), step))
-    assert told["health"] == "ok"
-    assert told["story"].count("NETWORK_APPLIED nmstate") == 1
-    assert told["story"].count("NETWORK_UNCHANGED nmstate") == 1
+    result = simulated(Case(node(file=file), step))
+    assert result["health"] == "ok"
+    assert result["story"].count("NETWORK_APPLIED nmstate") == 1
+    assert result["story"].count("NETWORK_UNCHANGED nmstate") == 1

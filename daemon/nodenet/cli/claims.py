@@ -14,6 +14,8 @@ from nodenet.core.persistent_ips import bus
 from nodenet.core.persistent_ips.bus import HEADINGS, IPAM, NAME, NOTHING, PATH, REPAIR, differences, open_differences
 
 SECONDS, CHECK_SECONDS = 10.0, 300.0
+SETTLE_SECONDS = 120.0
+"""So long an ADD of whereabouts may take."""
 DEGRADED = 2
 REMEDY = "Look at `systemctl status nodenet-ipam`; it is off until `systemctl enable --now nodenet-ipam`"
 _CLAIM = re.compile(r"[a-z0-9.-]+/[a-z0-9.-]+")
@@ -42,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--settle",
         type=float,
-        default=120,
+        default=SETTLE_SECONDS,
         metavar="SECONDS",
         help="with import: how long late addresses are looked for",
     )
@@ -58,7 +60,7 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.order == "check":
         return _check(repair=arguments.repair, as_json=arguments.json)
     if arguments.order == "import":
-        from nodenet.cli import claims_import  # noqa: PLC0415 -- the other orders need none of it
+        from nodenet.cli import claims_import  # noqa: PLC0415 -- only this order needs it
 
         return claims_import.run(arguments)
     document = json.loads(_asked("GetClaims", arguments.network, SECONDS))

@@ -29,8 +29,6 @@ from nodenet.edge.kubernetes.ipam_api import KubernetesIpam
 HEADINGS = ("NETWORK", "ADDRESS", "POD", "INTERFACE", "NODE", "CLAIM")
 TRIES, PAUSE = 3, 5.0
 """How often an object is tried that others change, and the seconds between two looks at the pools."""
-SETTLE_SECONDS = 120.0
-"""So long an ADD of whereabouts may take."""
 NOTHING = "No NetworkAttachmentDefinition asks whereabouts for addresses"
 LEFT, TAKEN = 2, 0
 
@@ -76,7 +74,8 @@ class Import:
     dry_run: bool
     network: str = ""
     """Only the definitions of this network; empty for all."""
-    settle: float = SETTLE_SECONDS
+    settle: float = 0.0
+    """For how many seconds late addresses are looked for."""
     definitions: list[Definition] = field(default_factory=list)
     taken: dict[str, Lease] = field(default_factory=dict)
     """The Leases by their names."""
@@ -125,7 +124,7 @@ class Import:
             self.definitions = [one for one in self.definitions if one.network.name == self.network]
 
     async def _planned(self) -> list[Lease]:
-        """Return the Leases of all addresses that pods have, and note what cannot be taken over."""
+        """Return the Leases of the addresses that pods have, less those taken over, and note what cannot be."""
         by_pool = {pool: one for one in self.definitions for pool in one.pools}
         of_space: dict[str, list[Mapping[str, Any]]] = {}
         for document in await self.api.claims() if any(one.network.persistent for one in self.definitions) else ():
@@ -137,7 +136,8 @@ class Import:
                 continue
             found, problems = whereabouts.given(pool)
             self.problems.update(problems)
-            listed = [await self._one(one, definition, of_space.get(one.pod.namespace, [])) for one in found]
+            new = [one for one in found if leases.name_of(definition.network.name, one.address) not in self.taken]
+            listed = [await self._one(one, definition, of_space.get(one.pod.namespace, [])) for one in new]
             made += [lease for lease in listed if lease is not None]
         return made
 
@@ -164,8 +164,8 @@ class Import:
         return self._nodes.get(node, "")
 
     async def _take(self, found: list[Lease]) -> None:
-        """Make the Leases of *found* that are new, and report those of claims."""
-        new = [one for one in found if one.name not in self.taken and await self._reserved(one)]
+        """Make the Leases of *found*, and report those of claims."""
+        new = [one for one in found if await self._reserved(one)]
         self.taken |= {one.name: one for one in new}
         for owner, same in whereabouts.addresses_of_claims(new):
             await self._report(owner.namespace, owner.name, same)
@@ -232,9 +232,10 @@ class Import:
 
     async def _late(self) -> None:
         """Take over what whereabouts gives by the former configuration to pods whose start had begun."""
-        if self.definitions:
-            note(f"nodenetctl: for {self.settle:g} s more, addresses of pods whose start had begun are looked for")
+        if not self.definitions:
+            return
+        note(f"nodenetctl: for {self.settle:g} s more, addresses of pods whose start had begun are looked for")
         end = time.monotonic() + self.settle
-        while self.definitions and time.monotonic() < end:
+        while time.monotonic() < end:
             await asyncio.sleep(min(PAUSE, self.settle))
             await self._take(await self._planned())

@@ -9,10 +9,9 @@ from typing import Any
 
 from nodenet.cli.outputs import note, printable, whole
 from nodenet.cli.status import STATE, read
+from nodenet.core.errors import Unavailable
 from nodenet.core.stage_name import StageName
 from nodenet.core.status.document import has_vanished, problems
-
-EX_UNAVAILABLE = 69
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +31,13 @@ def run(arguments: argparse.Namespace) -> int:
         document = read(arguments.file)
         if document is None or has_vanished(document):
             note("nodenetd is not running, so it is not known whether something differs")
-            return EX_UNAVAILABLE
+            return Unavailable.exit_code
         if not document["applied_digest"]:
             note("no node file is in force, so there is nothing to compare")
-            return EX_UNAVAILABLE
+            return Unavailable.exit_code
         if document.get("compared") is None or not document["ready"]:
             note(f"the network is not compared with the node file at present{_reason(document)}")
-            return EX_UNAVAILABLE
+            return Unavailable.exit_code
         for each in document.get("changed", ()):
             print(printable(each))
         return 1 if document.get("changed") else 0

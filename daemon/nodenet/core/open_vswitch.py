@@ -90,8 +90,11 @@ def handed_over(bridge: OvsBridge, known: Numbers) -> dict[str, int]:
     A link has come in the place of another one, or has come back: a rollback may bring a profile that does not ask.
     """
     numbers, now = known.get(bridge.name, {}).values(), kept([bridge], known).get(bridge.name, {})
-    wanted = {link: now[link] for link in links_of(bridge) if now.get(link) in numbers}
-    return {link: number for link, number in wanted.items() if links_of(bridge)[link].ofport_request != number}
+    return {
+        link: now[link]
+        for link, item in links_of(bridge).items()
+        if now.get(link) in numbers and item.ofport_request != now[link]
+    }
 
 
 def links_of(bridge: OvsBridge) -> dict[str, OvsInterface]:

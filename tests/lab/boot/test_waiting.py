@@ -238,7 +238,7 @@ def test_a_network_manager_that_systemd_has_given_up_is_started_again(product_no
     document = settle(node, timeout=90)
     assert (document["health"], document["node_ips"]) == ("ok", ["10.88.0.50"])
     assert node.record("kubelet").environment["KUBELET_NODE_IP"] == "10.88.0.50"
-    told = [line for line in story(node) if line.get("MESSAGE_ID") == Message.MANAGER_AWAY.value]
-    assert 1 <= len(told) <= 2
-    assert str(told[-1]["MESSAGE"]).endswith(f"; start {len(told)} of {len(PAUSES)}")
+    starts = [line for line in story(node) if line.get("MESSAGE_ID") == Message.MANAGER_AWAY.value]
+    assert 1 <= len(starts) <= 2
+    assert str(starts[-1]["MESSAGE"]).endswith(f"; start {len(starts)} of {len(PAUSES)}")
     nothing_left(node)

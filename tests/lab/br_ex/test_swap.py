@@ -29,7 +29,7 @@ PINNED = AS_DOCUMENTED.replace("  copy-mac-from: eth0\n", "").replace(
 """With the MAC that the bridge keeps over another NIC; OVN's router has it."""
 SILENT = 0.6
 """Seconds. It is 0.1 to 0.2; a ping on a busy machine is silent for some tenths by itself. Without the hand-over of the
-port number it is more than 2 s, and 1.1 s if nobody announces br-ex."""
+port number it is more than 2 s, and 1.1 s without announcements of br-ex."""
 LOSING = """table netdev lose {
 chain first {
 type filter hook ingress device "PORT" priority 0

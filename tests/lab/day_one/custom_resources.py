@@ -4,58 +4,52 @@ from __future__ import annotations
 
 from typing import Any
 
+from harness.kube_client import ANYTHING, custom_resource
+
 Document = dict[str, Any]
 TEXT: Document = {"type": "string"}
 FLAG: Document = {"type": "boolean"}
 MAC = "[0-9a-fA-F]{2}(:[0-9a-fA-F]{2}){5}"
 
 
-def _resource(group: str, version: str, kind: str, *, namespaced: bool, spec: Document) -> Document:
-    plural = f"{kind.lower()}s"
-    schema = {"type": "object", "properties": {"spec": spec}, "required": ["spec"]}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{group}"},
-        "spec": {
-            "group": group,
-            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
-            "scope": "Namespaced" if namespaced else "Cluster",
-            "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
-        },
-    }
+def _with_spec(spec: Document) -> Document:
+    return {"type": "object", "properties": {"spec": spec}, "required": ["spec"]}
 
 
-BARE_METAL_HOST = _resource(
+BARE_METAL_HOST = custom_resource(
     "metal3.io",
     "v1alpha1",
     "BareMetalHost",
-    namespaced=True,
-    spec={
-        "type": "object",
-        "required": ["online"],
-        "properties": {
-            "online": FLAG,
-            "bootMACAddress": {"type": "string", "pattern": MAC},
-            "preprovisioningNetworkDataName": TEXT,
-            "bmc": {
-                "type": "object",
-                "required": ["address", "credentialsName"],
-                "properties": {"address": TEXT, "credentialsName": TEXT, "disableCertificateVerification": FLAG},
+    _with_spec(
+        {
+            "type": "object",
+            "required": ["online"],
+            "properties": {
+                "online": FLAG,
+                "bootMACAddress": {"type": "string", "pattern": MAC},
+                "preprovisioningNetworkDataName": TEXT,
+                "bmc": {
+                    "type": "object",
+                    "required": ["address", "credentialsName"],
+                    "properties": {"address": TEXT, "credentialsName": TEXT, "disableCertificateVerification": FLAG},
+                },
             },
-        },
-    },
+        }
+    ),
+    namespaced=True,
 )
-MACHINE_CONFIG = _resource(
+MACHINE_CONFIG = custom_resource(
     "machineconfiguration.openshift.io",
     "v1",
     "MachineConfig",
+    _with_spec(
+        {
+            "type": "object",
+            "properties": {
+                "config": ANYTHING,
+                "kernelArguments": {"type": "array", "items": TEXT},
+            },
+        }
+    ),
     namespaced=False,
-    spec={
-        "type": "object",
-        "properties": {
-            "config": {"type": "object", "x-kubernetes-preserve-unknown-fields": True},
-            "kernelArguments": {"type": "array", "items": TEXT},
-        },
-    },
 )

@@ -29,6 +29,25 @@ FIELD_MANAGER = "lab"
 TIMEOUT = 30.0
 
 Document = dict[str, Any]
+ANYTHING: Document = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
+
+
+def custom_resource(
+    group: str, version: str, kind: str, schema: Document = ANYTHING, *, namespaced: bool = True
+) -> Document:
+    """Return the definition of a kind of object; its content is checked by *schema*, and not at all without one."""
+    plural = f"{kind.lower()}s"
+    return {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"{plural}.{group}"},
+        "spec": {
+            "group": group,
+            "names": {"kind": kind, "plural": plural, "singular": kind.lower(), "listKind": f"{kind}List"},
+            "scope": "Namespaced" if namespaced else "Cluster",
+            "versions": [{"name": version, "served": True, "storage": True, "schema": {"openAPIV3Schema": schema}}],
+        },
+    }
 
 
 class ApiError(host.LabError):

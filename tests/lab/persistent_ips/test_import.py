@@ -13,6 +13,7 @@ from typing import Any
 
 from harness import eventually
 from harness.cni_programs import cni_programs
+from harness.kube_client import custom_resource
 from ipam_node import ROOT, Answer, IpamNode, NodeMaker
 from ipam_site import PATIENCE, Network, Pod, Site, Space, claim_document, element, freed
 from nodenet.cni.follower import QUIET_SECONDS
@@ -21,22 +22,6 @@ GROUP = "whereabouts.cni.cncf.io"
 PODS, MACHINES = 200, 2
 DEFINITIONS = "/apis/k8s.cni.cncf.io/v1/namespaces/default/network-attachment-definitions"
 AT_ONCE = 4
-
-
-def kind(name: str, plural: str) -> dict[str, Any]:
-    """Return the definition of a kind of whereabouts, without its schema."""
-    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
-    return {
-        "apiVersion": "apiextensions.k8s.io/v1",
-        "kind": "CustomResourceDefinition",
-        "metadata": {"name": f"{plural}.{GROUP}"},
-        "spec": {
-            "group": GROUP,
-            "names": {"kind": name, "plural": plural, "singular": name.lower(), "listKind": f"{name}List"},
-            "scope": "Namespaced",
-            "versions": [{"name": "v1alpha1", "served": True, "storage": True, "schema": schema}],
-        },
-    }
 
 
 def whereabouts(worker: IpamNode, verb: str, config: dict[str, Any], pod: Pod) -> Answer:
@@ -61,8 +46,8 @@ def imported(worker: IpamNode, *words: str) -> subprocess.CompletedProcess[str]:
 
 def test_running_pods_and_machines_keep_their_addresses(site: Site, space: Space, node: NodeMaker) -> None:
     """Two hundred attachments on two nodes; those of machines belong to their claims afterwards."""
-    crds = kind("IPPool", "ippools"), kind("OverlappingRangeIPReservation", "overlappingrangeipreservations")
-    site.admin.apply(*crds)
+    kinds = ("IPPool", "OverlappingRangeIPReservation")
+    site.admin.apply(*(custom_resource(GROUP, "v1alpha1", kind) for kind in kinds))
     eventually(lambda: site.admin.find(f"/apis/{GROUP}/v1alpha1/ippools"), "the kinds of whereabouts", timeout=PATIENCE)
     workers = [node(), node()]
     for worker in workers:

@@ -243,7 +243,7 @@ async def looks(rig: Rig) -> tuple[str, ...]:
 
 
 async def test_a_profile_that_is_edited_alone_is_said_and_said_again_to_be_as_before() -> None:
-    """The kernel has nothing of it yet: the next activation would."""
+    """The kernel does not show the edit yet: it takes effect with the next activation."""
     rig = Rig()
     rig.files.content[KEYFILE] = PROFILE
     rig.settle()

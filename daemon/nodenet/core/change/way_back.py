@@ -13,7 +13,7 @@ from pathlib import PurePosixPath
 from typing import Any
 
 from nodenet.core.network_manager.objects import Inventory, KeptProfile
-from nodenet.core.network_manager.profiles import Profile
+from nodenet.core.network_manager.profiles import Profile, keyfile_values
 from nodenet.core.value import frozen
 
 HARDWARE = frozenset({"802-3-ethernet", "802-11-wireless", "bluetooth", "gsm", "infiniband", "loopback"})
@@ -204,14 +204,6 @@ def keyfiles_back(
 
 def _profile(content: bytes) -> Profile:
     """Return what a keyfile says in its section ``connection`` (nm-settings-keyfile(5)); empty where it has none."""
-    values: dict[str, str] = {}
-    section = ""
-    for line in content.decode(errors="replace").splitlines():
-        text = line.strip()
-        if text.startswith("["):
-            section = text
-        elif section == "[connection]" and "=" in text and not text.startswith("#"):
-            key, _, value = text.partition("=")
-            values[key.strip()] = value.strip()
+    values = {key: value for section, key, value in keyfile_values(content) if section == "connection"}
     uuid, name, kind, link = (values.get(key, "") for key in ("uuid", "id", "type", "interface-name"))
     return Profile(uuid, name, kind, link)

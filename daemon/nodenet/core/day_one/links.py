@@ -10,7 +10,7 @@ from nodenet.core.day_one.rules import Found, Rule, at
 from nodenet.core.ip import is_like_masquerade, is_masquerade
 from nodenet.core.node_file.content import BRIDGE
 from nodenet.core.node_file.links import bases_of, ports_of
-from nodenet.core.node_file.values import interfaces, is_virtual_function, text
+from nodenet.core.node_file.values import interfaces, is_virtual_function, present, text
 from nodenet.core.node_file.yaml_text import Block, Node, Scalar, typed
 from nodenet.core.value import frozen
 
@@ -33,11 +33,6 @@ class Address:
         address = self.value
         alike = address.version == 6 and is_like_masquerade(self.interface, int(address.ip), address.network.prefixlen)
         return not (address.is_loopback or address.is_link_local or is_masquerade(address.ip) or alike)
-
-
-def present(document: Block) -> list[tuple[str, Block]]:
-    """Return path and mapping of each interface that is to be there and up."""
-    return [(path, link) for path, link in interfaces(document) if text(link, "state") in ("", "up")]
 
 
 def child(block: Node | None, *keys: str) -> Node | None:

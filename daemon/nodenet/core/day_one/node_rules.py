@@ -17,7 +17,6 @@ from nodenet.core.day_one.links import (
     child,
     gateways,
     is_automatic,
-    present,
     refusals,
     refusals_below,
     routes,
@@ -32,7 +31,7 @@ from nodenet.core.node_file.contradictions import contradictions, unreachable_ga
 from nodenet.core.node_file.find import CLUSTER, Rivals
 from nodenet.core.node_file.finding import Finding, Severity, errors
 from nodenet.core.node_file.keys import wrong_keys
-from nodenet.core.node_file.values import interfaces, text, wrong_values
+from nodenet.core.node_file.values import interfaces, present, text, wrong_values
 from nodenet.core.node_file.yaml_text import Block, Misread, Node
 from nodenet.core.value import frozen
 

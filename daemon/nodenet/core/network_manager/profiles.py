@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import field
 from ipaddress import IPv4Address, IPv4Interface, IPv6Address
 from pathlib import PurePosixPath
@@ -85,3 +85,14 @@ class Device:
     profile: Profile | None = None
     lease4: Lease4 | None = None
     lease6: Lease6 | None = None
+
+
+def keyfile_values(content: bytes) -> Iterator[tuple[str, str, str]]:
+    """Yield section, key and value of each line of a keyfile (nm-settings-keyfile(5)); other lines are left out."""
+    section = ""
+    for line in map(str.strip, content.decode(errors="replace").splitlines()):
+        key, equals, value = line.partition("=")
+        if line.startswith("["):
+            section = line.strip("[] ")
+        elif equals and not line.startswith("#"):
+            yield section, key.strip(), value.strip()

@@ -111,6 +111,11 @@ def interfaces(document: Block) -> Iterator[tuple[str, Block]]:
     yield from _mappings(document.get("interfaces"), "interfaces")
 
 
+def present(document: Block) -> list[tuple[str, Block]]:
+    """Return path and mapping of each interface that is to be there and up."""
+    return [(path, link) for path, link in interfaces(document) if text(link, "state") in ("", "up")]
+
+
 def routes(document: Block) -> Iterator[tuple[str, Block]]:
     """Yield path and mapping of each route."""
     yield from _mappings(_child(document, "routes", "config"), "routes.config")

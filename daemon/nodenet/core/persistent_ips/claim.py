@@ -12,14 +12,13 @@ from enum import StrEnum
 from ipaddress import ip_interface
 from typing import Any
 
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, moment_text
+from nodenet.core.persistent_ips.model import MOST_SHOWN, Interface, Owner, OwnerKind, mapping, moment_text, text_of
 from nodenet.core.persistent_ips.network import NAME
 from nodenet.core.value import frozen
 
 CONDITION = "IPsAllocated"
 MOST_IPS = 16
 MOST_MESSAGE = 1024
-MOST_SHOWN = 100
 
 
 class Reason(StrEnum):
@@ -87,8 +86,8 @@ class Claim:
 
 def parse(document: object) -> Claim:
     """Return a claim as the API sends it. Raises ClaimInvalid for one without identity."""
-    root = _mapping(document)
-    metadata, spec, status = (_mapping(root.get(key)) for key in ("metadata", "spec", "status"))
+    root = mapping(document)
+    metadata, spec, status = (mapping(root.get(key)) for key in ("metadata", "spec", "status"))
     identity = [metadata.get(key) for key in ("namespace", "name", "uid", "resourceVersion")]
     if not all(isinstance(text, str) and text for text in identity):
         raise ClaimInvalid("the claim has no namespace, name, uid or resourceVersion")
@@ -99,12 +98,12 @@ def parse(document: object) -> Claim:
         name,
         uid,
         version,
-        _network(_text(spec.get("network"))),
+        _network(text_of(spec.get("network"))),
         bool(metadata.get("deletionTimestamp")),
         tuple(str(one)[:100] for one in listed[: MOST_IPS + 1]) if isinstance(listed, list) else (),
-        _text(_mapping(status.get("ownerPod")).get("name")),
+        text_of(mapping(status.get("ownerPod")).get("name")),
         tuple(
-            (_text(one.get("type")), _text(one.get("status")), _text(one.get("reason")))
+            (text_of(one.get("type")), text_of(one.get("status")), text_of(one.get("reason")))
             for one in (conditions[:MOST_IPS] if isinstance(conditions, list) else ())
             if isinstance(one, dict)
         ),
@@ -168,14 +167,6 @@ def _condition(status: str, reason: Reason, message: str, now: float) -> dict[st
     }
 
 
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
 def _network(text: str) -> str:
     """Return the name of a network; what can be none, and may be a megabyte, is quoted and cut."""
     return text if not text or NAME.fullmatch(text) else ascii(text[:MOST_SHOWN])
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""

@@ -16,7 +16,7 @@ from dataclasses import replace
 from ipaddress import ip_interface
 from typing import Any
 
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox, moment_text
+from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox, mapping, moment_text
 from nodenet.core.value import frozen
 
 MANAGED_BY = "app.kubernetes.io/managed-by"
@@ -136,8 +136,8 @@ def document(lease: Lease, now: float) -> dict[str, Any]:
 
 def parse(found: object) -> Lease:
     """Return a Lease as the API sends it. Raises LeaseInvalid."""
-    metadata = _mapping(_mapping(found).get("metadata"))
-    annotations = _mapping(metadata.get("annotations"))
+    metadata = mapping(mapping(found).get("metadata"))
+    annotations = mapping(metadata.get("annotations"))
 
     def text(key: str) -> str:
         value = annotations.get(f"{PREFIX}{key}", "")
@@ -209,7 +209,3 @@ def _sandbox(found: Mapping[str, Any]) -> Sandbox:
 
 def _annotation(key: str) -> str:
     return f"/metadata/annotations/{PREFIX.replace('/', '~1')}{key}"
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}

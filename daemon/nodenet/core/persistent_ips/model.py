@@ -221,6 +221,27 @@ def _date(day: int) -> str:
     return f"{year + era * 400 + (1 if civil <= 2 else 0):04}-{civil:02}-{number:02}"
 
 
+# How is an object of the API read, which may have anything anywhere?
+
+MOST_SHOWN = 100
+
+
+def mapping(value: object) -> Mapping[str, Any]:
+    """Return *value* if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def text_of(value: object) -> str:
+    """Return *value* if it is a text, else an empty one."""
+    return value if isinstance(value, str) else ""
+
+
+def shown(value: object) -> str:
+    """Return *value* as an error names it: in ASCII, and not longer than a line."""
+    text = ascii(value)
+    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"
+
+
 # How does a request to the API fail, and how does a long list come?
 
 

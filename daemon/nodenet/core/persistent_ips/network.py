@@ -19,7 +19,7 @@ from typing import Any
 
 from nodenet.core.ip import IPAddress, IPNetwork
 from nodenet.core.persistent_ips.cni import CniError, Code, Extras
-from nodenet.core.persistent_ips.model import Interface
+from nodenet.core.persistent_ips.model import Interface, shown
 from nodenet.core.value import frozen
 
 # Which addresses does a subnet have to give, and in which order are they tried?
@@ -203,7 +203,7 @@ def name_of(configuration: Mapping[str, Any]) -> str:
     """Return the name of the network; DEL and GC need no more. Raises CniError."""
     name = configuration.get("name")
     if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise _wrong(f"name is {_shown(name)}", "Expected letters, digits, '_', '.' and '-'")
+        raise _wrong(f"name is {shown(name)}", "Expected letters, digits, '_', '.' and '-'")
     return name
 
 
@@ -236,11 +236,11 @@ def _judge_keys(configuration: Mapping[str, Any], ipam: Mapping[str, Any]) -> No
         meant = OTHERS.get(key, near)
         where = "at the top level, beside ipam" if meant in at_the_top else "in ipam"
         remedy = f"Write {meant} {where}" if meant else f"Keys of ipam are {', '.join(IPAM_KEYS)}"
-        raise _wrong(f"ipam has {_shown(key)}, which is not known there", remedy)
+        raise _wrong(f"ipam has {shown(key)}, which is not known there", remedy)
     for key in configuration:
         meant = next((one for one in at_the_top if one.lower().rstrip("s") == key.lower().rstrip("s")), key)
         if meant != key:
-            raise _wrong(f"{_shown(key)} is not known", f"Write {meant}")
+            raise _wrong(f"{shown(key)} is not known", f"Write {meant}")
 
 
 def _segment(configuration: Mapping[str, Any]) -> str:
@@ -254,7 +254,7 @@ def _texts(value: object, key: str, most: int) -> list[str]:
         return []
     parts = value.split(",") if isinstance(value, str) else value
     if not isinstance(parts, list) or not all(isinstance(part, str) for part in parts):
-        raise _wrong(f"{key} is {_shown(value)}", 'Expected a text such as "192.0.2.0/24,2001:db8::/64"')
+        raise _wrong(f"{key} is {shown(value)}", 'Expected a text such as "192.0.2.0/24,2001:db8::/64"')
     found = [part.strip() for part in parts if part.strip()]
     if len(found) > most:
         raise _wrong(f"{key} has {len(found)} entries; {most} are the most")
@@ -264,16 +264,16 @@ def _texts(value: object, key: str, most: int) -> list[str]:
 def _network(text: str, key: str) -> IPNetwork:
     address, slash, length = text.partition("/")
     if not slash or not re.fullmatch("[0-9]{1,3}", length):
-        raise _wrong(f"{key} has {_shown(text)}, which has no prefix length", "Expected ADDRESS/LENGTH: 192.0.2.0/24")
+        raise _wrong(f"{key} has {shown(text)}, which has no prefix length", "Expected ADDRESS/LENGTH: 192.0.2.0/24")
     try:
         found = ip_network(text)
     except ValueError as error:
         try:
-            raise _wrong(f"{key} has {_shown(text)}", f"Did you mean {ip_network(text, strict=False)}?") from error
+            raise _wrong(f"{key} has {shown(text)}", f"Did you mean {ip_network(text, strict=False)}?") from error
         except ValueError:
-            raise _wrong(f"{key} has {_shown(text)}, which is not a subnet") from error
+            raise _wrong(f"{key} has {shown(text)}, which is not a subnet") from error
     if "%" in address or (isinstance(found.network_address, IPv6Address) and found.network_address.ipv4_mapped):
-        raise _wrong(f"{key} has {_shown(text)}, an IPv4-mapped or scoped address", "Write the IPv4 subnet itself")
+        raise _wrong(f"{key} has {shown(text)}, an IPv4-mapped or scoped address", "Write the IPv4 subnet itself")
     return found
 
 
@@ -307,7 +307,7 @@ def _gateways(ipam: Mapping[str, Any], subnets: list[IPNetwork]) -> dict[IPNetwo
         try:
             gateway = ip_address(text)
         except ValueError:
-            raise _wrong(f"ipam.gateway has {_shown(text)}, which is not an address") from None
+            raise _wrong(f"ipam.gateway has {shown(text)}, which is not an address") from None
         subnet = next((one for one in subnets if gateway in one), None)
         if subnet is None:
             raise _wrong(f"ipam.gateway has {gateway}, which is in none of the subnets")
@@ -320,7 +320,7 @@ def _gateways(ipam: Mapping[str, Any], subnets: list[IPNetwork]) -> dict[IPNetwo
 def _persistent(configuration: Mapping[str, Any]) -> bool:
     value = configuration.get(PERSISTENT)
     if value is not None and not isinstance(value, bool):
-        raise _wrong(f"allowPersistentIPs is {_shown(value)}", "Expected true or false")
+        raise _wrong(f"allowPersistentIPs is {shown(value)}", "Expected true or false")
     return value is True
 
 
@@ -332,13 +332,13 @@ def _routes(ipam: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
         raise _wrong("ipam.routes is not a list of routes")
     for route in listed:
         if not isinstance(route, dict) or not isinstance(route.get("dst"), str):
-            raise _wrong(f"ipam.routes has {_shown(route)}", 'Expected {"dst": "198.51.100.0/24"}')
+            raise _wrong(f"ipam.routes has {shown(route)}", 'Expected {"dst": "198.51.100.0/24"}')
         _destination(route["dst"])
         gateway = route.get("gw", "192.0.2.1")
         try:
             ip_address(gateway if isinstance(gateway, str) else "")
         except ValueError:
-            raise _wrong(f"ipam.routes has gw {_shown(gateway)}, which is not an address") from None
+            raise _wrong(f"ipam.routes has gw {shown(gateway)}, which is not an address") from None
     return tuple(listed)
 
 
@@ -347,9 +347,9 @@ def _destination(text: str) -> None:
     try:
         ip_network(text, strict=False)
     except ValueError:
-        raise _wrong(f"ipam.routes has dst {_shown(text)}, which is not a subnet") from None
+        raise _wrong(f"ipam.routes has dst {shown(text)}, which is not a subnet") from None
     if not re.fullmatch("[^/]+/[0-9]{1,3}", text):
-        raise _wrong(f"ipam.routes has dst {_shown(text)}, which has no prefix length", "Expected ADDRESS/LENGTH")
+        raise _wrong(f"ipam.routes has dst {shown(text)}, which has no prefix length", "Expected ADDRESS/LENGTH")
 
 
 def _dns(ipam: Mapping[str, Any]) -> Mapping[str, Any] | None:
@@ -363,7 +363,7 @@ def _dns(ipam: Mapping[str, Any]) -> Mapping[str, Any] | None:
         texts = [value] if key == "domain" else value
         if value is not None and not (isinstance(texts, list) and all(isinstance(one, str) for one in texts)):
             expected = "Expected a text" if key == "domain" else "Expected a list of texts"
-            raise _wrong(f"ipam.dns.{key} is {_shown(value)}", expected)
+            raise _wrong(f"ipam.dns.{key} is {shown(value)}", expected)
     return found
 
 
@@ -374,8 +374,3 @@ def overlap(one: IPNetwork, other: IPNetwork) -> bool:
 
 def _wrong(text: str, details: str = "") -> CniError:
     return CniError(Code.CONFIGURATION, f"The network configuration is not valid: {text}", details)
-
-
-def _shown(value: object) -> str:
-    text = ascii(value)
-    return text if len(text) <= 100 else f"{text[:100]}…"

@@ -16,7 +16,7 @@ from typing import Any
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.persistent_ips.cni import CniError, Code, is_object_name
-from nodenet.core.persistent_ips.model import PodName, PodReference, Workload
+from nodenet.core.persistent_ips.model import PodName, PodReference, Workload, mapping, shown, text_of
 from nodenet.core.value import frozen
 
 NETWORKS = "k8s.v1.cni.cncf.io/networks"
@@ -45,13 +45,13 @@ class Pod:
 
 def parse(document: Mapping[str, Any]) -> Pod:
     """Return a pod as the API sends it; what is not as it should be is empty."""
-    metadata = _mapping(document.get("metadata"))
-    labels, annotations = _mapping(metadata.get("labels")), _mapping(metadata.get("annotations"))
-    workload = Workload(_text(labels.get("kubevirt.io/created-by")), _text(labels.get("vm.kubevirt.io/name")))
-    name = PodName(_text(metadata.get("namespace")), _text(metadata.get("name")), _text(metadata.get("uid")))
-    phase = _mapping(document.get("status")).get("phase")
-    static = _text(annotations.get(MIRROR))
-    return Pod(name, workload, _text(annotations.get(NETWORKS)), phase in FINISHED, static)
+    metadata = mapping(document.get("metadata"))
+    labels, annotations = mapping(metadata.get("labels")), mapping(metadata.get("annotations"))
+    workload = Workload(text_of(labels.get("kubevirt.io/created-by")), text_of(labels.get("vm.kubevirt.io/name")))
+    name = PodName(text_of(metadata.get("namespace")), text_of(metadata.get("name")), text_of(metadata.get("uid")))
+    phase = mapping(document.get("status")).get("phase")
+    static = text_of(annotations.get(MIRROR))
+    return Pod(name, workload, text_of(annotations.get(NETWORKS)), phase in FINISHED, static)
 
 
 def reference(pod: Pod, ifname: str, network: str, uid: str) -> PodReference:
@@ -67,7 +67,7 @@ def reference(pod: Pod, ifname: str, network: str, uid: str) -> PodReference:
         return PodReference(name, ifname, network, "", pod.workload, source, _wished(pod, ifname, element or {}))
     claim = element[REFERENCE]
     if not isinstance(claim, str) or not is_object_name(claim):
-        raise _wrong(pod, f"{REFERENCE} of interface {ifname} is {_shown(claim)}, which is not a name of Kubernetes")
+        raise _wrong(pod, f"{REFERENCE} of interface {ifname} is {shown(claim)}, which is not a name of Kubernetes")
     if element.get("ips"):
         raise _wrong(pod, f"interface {ifname} has both ips and {REFERENCE}", "Keep one of them")
     return PodReference(name, ifname, network, claim, pod.workload, source)
@@ -82,7 +82,7 @@ def _wished(pod: Pod, ifname: str, element: Mapping[str, Any]) -> tuple[IPAddres
         try:
             found.append(ip_interface(one if isinstance(one, str) else "").ip)
         except ValueError:
-            raise _wrong(pod, f"ips of interface {ifname} has {_shown(one)}, which is not an address") from None
+            raise _wrong(pod, f"ips of interface {ifname} has {shown(one)}, which is not an address") from None
     if len(found) > MOST_IPS:
         raise _wrong(pod, f"ips of interface {ifname} has more than {MOST_IPS} addresses")
     return tuple(found)
@@ -104,9 +104,9 @@ def elements(pod: Pod) -> list[Mapping[str, Any]]:
     found: list[Mapping[str, Any]] = []
     for element in listed:
         if not isinstance(element, dict) or not isinstance(element.get("name"), str):
-            raise _wrong(pod, f"it has the element {_shown(element)}, which has no name")
+            raise _wrong(pod, f"it has the element {shown(element)}, which has no name")
         if not isinstance(element.get("interface", ""), str) or not isinstance(element.get("namespace", ""), str):
-            raise _wrong(pod, f"interface or namespace of the element {_shown(element['name'])} is not a text")
+            raise _wrong(pod, f"interface or namespace of the element {shown(element['name'])} is not a text")
         found.append({**element, "namespace": element.get("namespace") or pod.name.namespace})
     return found
 
@@ -114,7 +114,7 @@ def elements(pod: Pod) -> list[Mapping[str, Any]]:
 def _short(pod: Pod, text: str) -> Mapping[str, Any]:
     found = _SHORT.fullmatch(text)
     if found is None:
-        raise _wrong(pod, f"it has {_shown(text)}; expected NAMESPACE/NAME@INTERFACE")
+        raise _wrong(pod, f"it has {shown(text)}; expected NAMESPACE/NAME@INTERFACE")
     namespace, name, interface = found.groups()
     return {"namespace": namespace or pod.name.namespace, "name": name, "interface": interface or ""}
 
@@ -153,16 +153,3 @@ def same_instance(one: Workload, other: Workload) -> bool:
 
 def _wrong(pod: Pod, text: str, details: str = "") -> CniError:
     return CniError(Code.CONFIGURATION, f"The annotation {NETWORKS} of pod {pod.name} is not valid: {text}", details)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _shown(value: object) -> str:
-    text = ascii(value)
-    return text if len(text) <= 100 else f"{text[:100]}…"

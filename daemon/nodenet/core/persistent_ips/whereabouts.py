@@ -20,7 +20,17 @@ from nodenet.core.persistent_ips import pod as pods
 from nodenet.core.persistent_ips.claim import Claim, ClaimInvalid
 from nodenet.core.persistent_ips.cni import CONTAINER_ID, IFNAME, CniError, is_object_name
 from nodenet.core.persistent_ips.lease import Lease
-from nodenet.core.persistent_ips.model import Interface, Owner, OwnerKind, PodName, Sandbox
+from nodenet.core.persistent_ips.model import (
+    MOST_SHOWN,
+    Interface,
+    Owner,
+    OwnerKind,
+    PodName,
+    Sandbox,
+    mapping,
+    shown,
+    text_of,
+)
 from nodenet.core.persistent_ips.network import Network
 from nodenet.core.value import frozen
 
@@ -29,7 +39,6 @@ STATUS = "k8s.v1.cni.cncf.io/network-status"
 KEPT = ("routes", "dns", "gateway")
 """Keys of ``ipam`` that mean the same here."""
 MOST_ALLOCATIONS = 1 << 17
-MOST_SHOWN = 100
 APART = "write a `name` of its own into each configuration"
 TOGETHER = "write one `name` and one range into both configurations"
 
@@ -64,7 +73,7 @@ class Definition:
 
 @frozen
 class Given:
-    """An address that a pool says to be given."""
+    """An address in use, as a pool names it."""
 
     pool: str
     address: Interface
@@ -82,8 +91,8 @@ class Given:
 
 def definition(document: Mapping[str, Any]) -> Definition | None:
     """Return a definition as the API sends it; None if another plugin gives its addresses. Raises NotTaken."""
-    metadata = _mapping(document.get("metadata"))
-    namespace, name = _text(metadata.get("namespace")), _text(metadata.get("name"))
+    metadata = mapping(document.get("metadata"))
+    namespace, name = text_of(metadata.get("namespace")), text_of(metadata.get("name"))
     try:
         found = json.loads(networks.definition_of(document) or "{}")
     except (ValueError, RecursionError):
@@ -92,7 +101,7 @@ def definition(document: Mapping[str, Any]) -> Definition | None:
         return None
     plugins = found.get("plugins")
     listed = plugins if isinstance(plugins, list) else [found]
-    own = [one for one in listed if isinstance(one, dict) and _mapping(one.get("ipam")).get("type") == PLUGIN]
+    own = [one for one in listed if isinstance(one, dict) and mapping(one.get("ipam")).get("type") == PLUGIN]
     if not own:
         return None
     whole = {**found, "name": found.get("name") or name}  # as Multus does it
@@ -107,8 +116,8 @@ def definition(document: Mapping[str, Any]) -> Definition | None:
         made = {**whole, "plugins": [part if one is own[0] else one for one in plugins]}
     else:
         made = {**part, "name": whole["name"]}
-    version, ipam = _text(metadata.get("resourceVersion")), _mapping(own[0].get("ipam"))
-    scope, overlaps = _text(ipam.get("network_name")), ipam.get("enable_overlapping_ranges") is False
+    version, ipam = text_of(metadata.get("resourceVersion")), mapping(own[0].get("ipam"))
+    scope, overlaps = text_of(ipam.get("network_name")), ipam.get("enable_overlapping_ranges") is False
     return Definition(namespace, name, version, pools, scope, overlaps, network, json.dumps(made, indent=2))
 
 
@@ -119,7 +128,7 @@ def _converted(own: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], tuple[
     """
     if len(own) > 1:
         raise NotTaken("two of its plugins ask whereabouts")
-    plugin, ipam = own[0], _mapping(own[0].get("ipam"))
+    plugin, ipam = own[0], mapping(own[0].get("ipam"))
     if ipam.get("node_slice_size"):
         raise NotTaken("node_slice_size gives each node a part of the range, and nodenet-ipam has no such parts")
     if ipam.get("datastore") == "etcd" or ipam.get("etcd_host"):
@@ -130,7 +139,7 @@ def _converted(own: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], tuple[
     if not listed:
         raise NotTaken("it has no range; write the one of the nodes' whereabouts.conf into it")
     ranges = [_range(one) for one in listed]
-    prefix = f"{scope}-" if (scope := _text(ipam.get("network_name"))) else ""
+    prefix = f"{scope}-" if (scope := text_of(ipam.get("network_name"))) else ""
     excluded = sorted({str(one) for _, holes in ranges for one in holes})
     part = {key: value for key, value in plugin.items() if key != "ipam"}
     part[networks.SUBNETS] = ",".join(dict.fromkeys(str(subnet) for subnet, _ in ranges))
@@ -142,25 +151,24 @@ def _converted(own: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], tuple[
 
 
 def _range(found: Mapping[str, Any]) -> tuple[IPNetwork, tuple[IPNetwork, ...]]:
-    """Return a range and what is not given of it. Raises NotTaken, ValueError."""
-    text = _text(found.get("range"))
+    """Return the subnet of a range, and the parts of it that whereabouts does not give. Raises NotTaken, ValueError."""
+    text = text_of(found.get("range"))
     start, dash, rest = text.partition("-")
     subnet = ip_network(rest if dash else text, strict=False)
     first: object = start if dash else found.get("range_start")
     last: object = rest.partition("/")[0] if dash else found.get("range_end")
     listed = found.get("exclude")
     holes = [ip_network(one, strict=False) for one in listed] if isinstance(listed, list) else []
-    ends = [ip_address(_text(one)) if one else None for one in (first, last)]
+    ends = [ip_address(text_of(one)) if one else None for one in (first, last)]
     if any(one is not None and one not in subnet for one in ends):
         raise NotTaken(f"the range {text[:MOST_SHOWN]!a} begins or ends outside {subnet}")
-    holes += _between(subnet.network_address, ends[0], -1) if ends[0] else []
-    holes += _between(ends[1], subnet.broadcast_address, 1) if ends[1] else []
+    holes += _between(subnet.network_address, ends[0] - 1) if ends[0] else []
+    holes += _between(ends[1] + 1, subnet.broadcast_address) if ends[1] else []
     return subnet, tuple(holes)
 
 
-def _between(low: IPAddress, high: IPAddress, inner: int) -> list[IPNetwork]:
-    """Return what lies from *low* to *high* without the end that is given: the upper for -1, the lower for 1."""
-    first, last = (low, high - 1) if inner < 0 else (low + 1, high)
+def _between(first: IPAddress, last: IPAddress) -> list[IPNetwork]:
+    """Return the subnets from *first* to *last*, none if *last* is before *first*."""
     if isinstance(first, IPv4Address) and isinstance(last, IPv4Address):
         return list(summarize_address_range(first, last)) if first <= last else []
     if isinstance(first, IPv6Address) and isinstance(last, IPv6Address):
@@ -182,7 +190,7 @@ def contradictions(definitions: Sequence[Definition]) -> Iterator[str]:
 
 
 def _give_alike(one: Definition, other: Definition) -> bool:
-    """Return whether whereabouts gives no address of *one* to *other*, and the other way round."""
+    """Return whether whereabouts never gives pods of both definitions the same address."""
     if set(one.pools) & set(other.pools):
         return True
     pairs = itertools.product(one.network.pools, other.network.pools)
@@ -194,23 +202,23 @@ def _give_alike(one: Definition, other: Definition) -> bool:
 
 
 def given(document: Mapping[str, Any]) -> tuple[list[Given], list[str]]:
-    """Return the addresses that a pool says to be given, and what of it cannot be read."""
-    name = _text(_mapping(document.get("metadata")).get("name"))
-    spec = _mapping(document.get("spec"))
-    allocations = _mapping(spec.get("allocations"))
+    """Return the addresses in use that a pool names, and a sentence for each entry that cannot be read."""
+    name = text_of(mapping(document.get("metadata")).get("name"))
+    spec = mapping(document.get("spec"))
+    allocations = mapping(spec.get("allocations"))
     if len(allocations) > MOST_ALLOCATIONS:
         return [], [f"The pool {name} has {len(allocations)} addresses; {MOST_ALLOCATIONS} are the most"]
     try:
-        start = ip_interface(_text(spec.get("range")))
+        start = ip_interface(text_of(spec.get("range")))
     except ValueError:
-        return [], [f"The pool {name} has the range {_shown(spec.get('range'))}, which is not a subnet"]
+        return [], [f"The pool {name} has the range {shown(spec.get('range'))}, which is not a subnet"]
     found: list[Given] = []
     problems: list[str] = []
     for offset, one in allocations.items():
         try:
-            found.append(_given(name, start, offset, _mapping(one)))
+            found.append(_given(name, start, offset, mapping(one)))
         except NotTaken as error:
-            problems.append(f"The pool {name} has an address at {_shown(offset)} that cannot be read: {error}")
+            problems.append(f"The pool {name} has an address at {shown(offset)} that cannot be read: {error}")
     return sorted(found, key=lambda one: int(one.address.ip)), problems
 
 
@@ -223,13 +231,13 @@ def _given(pool: str, start: Interface, offset: str, found: Mapping[str, Any]) -
         raise NotTaken(f"it is outside {start.network}") from None
     if address.ip not in start.network:
         raise NotTaken(f"it is outside {start.network}")
-    namespace, slash, name = _text(found.get("podref")).partition("/")
-    container_id, ifname = _text(found.get("id")), _text(found.get("ifname"))
+    namespace, slash, name = text_of(found.get("podref")).partition("/")
+    container_id, ifname = text_of(found.get("id")), text_of(found.get("ifname"))
     if not slash or not is_object_name(namespace) or not is_object_name(name):
-        raise NotTaken(f"podref is {_shown(found.get('podref'))}, which is not NAMESPACE/NAME")
+        raise NotTaken(f"podref is {shown(found.get('podref'))}, which is not NAMESPACE/NAME")
     if not CONTAINER_ID.fullmatch(container_id) or (ifname and not IFNAME.fullmatch(ifname)):
-        raise NotTaken(f"id {_shown(container_id)} or ifname {_shown(ifname)} is not one of CNI")
-    claim = _text(found.get("ipamclaimref")).rpartition("/")[2]
+        raise NotTaken(f"id {shown(container_id)} or ifname {shown(ifname)} is not one of CNI")
+    claim = text_of(found.get("ipamclaimref")).rpartition("/")[2]
     return Given(pool, address, container_id, PodName(namespace, name), ifname, claim)
 
 
@@ -245,7 +253,7 @@ def lease_of(
     Raises NotTaken.
     """
     pod = pods.parse(document)
-    node = _text(_mapping(document.get("spec")).get("nodeName"))
+    node = text_of(mapping(document.get("spec")).get("nodeName"))
     if pod.finished:
         return None
     if not node or not boot_id:
@@ -268,14 +276,14 @@ def lease_of(
 
 def _ifname(document: Mapping[str, Any], address: IPAddress) -> str:
     """Return the interface that has *address*, as Multus wrote it into the pod's annotation; empty if none has."""
-    annotations = _mapping(_mapping(document.get("metadata")).get("annotations"))
+    annotations = mapping(mapping(document.get("metadata")).get("annotations"))
     try:
-        listed = json.loads(_text(annotations.get(STATUS)) or "[]")
+        listed = json.loads(text_of(annotations.get(STATUS)) or "[]")
     except (ValueError, RecursionError):
         return ""
     for one in listed if isinstance(listed, list) else ():
         if isinstance(one, dict) and isinstance(one.get("ips"), list) and str(address) in one["ips"]:
-            ifname = _text(one.get("interface"))
+            ifname = text_of(one.get("interface"))
             return ifname if IFNAME.fullmatch(ifname) else ""
     return ""
 
@@ -303,7 +311,7 @@ def _claim(
 
 
 def _is_of(document: Mapping[str, Any], pod: pods.Pod) -> bool:
-    owners = _mapping(document.get("metadata")).get("ownerReferences")
+    owners = mapping(document.get("metadata")).get("ownerReferences")
     return bool(pod.workload.machine) and any(
         isinstance(owner, dict) and owner.get("kind") == "VirtualMachine" and owner.get("name") == pod.workload.machine
         for owner in (owners if isinstance(owners, list) else ())
@@ -312,7 +320,7 @@ def _is_of(document: Mapping[str, Any], pod: pods.Pod) -> bool:
 
 def boot_id_of(document: Mapping[str, Any]) -> str:
     """Return the boot id of a Node as the API sends it, empty without one."""
-    return _text(_mapping(_mapping(document.get("status")).get("nodeInfo")).get("bootID"))
+    return text_of(mapping(mapping(document.get("status")).get("nodeInfo")).get("bootID"))
 
 
 def addresses_of_claims(leases: Iterable[Lease]) -> Iterator[tuple[Owner, tuple[Lease, ...]]]:
@@ -323,16 +331,3 @@ def addresses_of_claims(leases: Iterable[Lease]) -> Iterator[tuple[Owner, tuple[
             found.setdefault((lease.owner.uid, lease.network), []).append(lease)
     for listed in found.values():
         yield listed[0].owner, tuple(listed)
-
-
-def _mapping(value: object) -> Mapping[str, Any]:
-    return value if isinstance(value, Mapping) else {}
-
-
-def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _shown(value: object) -> str:
-    text = ascii(value)
-    return text if len(text) <= MOST_SHOWN else f"{text[:MOST_SHOWN]}…"

@@ -12,8 +12,9 @@ from typing import Any
 
 from nodenet.core.ip import IPAddress
 from nodenet.core.kernel.snapshot import Link, Snapshot
+from nodenet.core.network_manager.profiles import keyfile_values
 from nodenet.core.node_file.content import Desired
-from nodenet.core.node_file.values import interfaces, text
+from nodenet.core.node_file.values import present, text
 from nodenet.core.node_file.yaml_text import Block, Scalar
 from nodenet.core.resolver import MAX_SERVERS
 from nodenet.core.trial.refusals import Change
@@ -62,8 +63,7 @@ def _servers(document: Block | None) -> Iterator[IPAddress]:
 
 def wanted_up(document: Block | None) -> frozenset[str]:
     """Return the links that a node file has up."""
-    found = interfaces(document) if document else ()
-    return frozenset(text(each, "name") for _, each in found if text(each, "state") in ("", "up"))
+    return frozenset(text(each, "name") for _, each in present(document)) if document else frozenset()
 
 
 def values(found: Iterable[Change], links: Sequence[Link], wanted: Collection[str]) -> Iterator[str]:
@@ -86,14 +86,11 @@ Profiles = Mapping[str, Mapping[str, str]]
 
 def profile(content: bytes) -> dict[str, str]:
     """Return what a keyfile of NetworkManager says; values that may be secrets as a hash."""
-    found, section = dict[str, str](), ""
-    for line in content.decode(errors="replace").splitlines():
-        key, equals, value = line.partition("=")
-        if line.startswith("["):
-            section = line.strip("[] ")
-        elif equals and not line.startswith("#") and (section, key) not in _BY_ITSELF:
-            found[f"{section}.{key}"] = value if section in _PLAIN else hashlib.sha256(value.encode()).hexdigest()
-    return found
+    return {
+        f"{section}.{key}": value if section in _PLAIN else hashlib.sha256(value.encode()).hexdigest()
+        for section, key, value in keyfile_values(content)
+        if (section, key) not in _BY_ITSELF
+    }
 
 
 _BY_ITSELF = frozenset({("connection", "timestamp")})
